@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#pragma once
+
+#include "macros.h"
+
+/* One thread that runs one job at a time, for calls that the kernel may block for minutes (sysctl
+ * reads and writes during a memory offline). The loop submits, goes on, and is told through a
+ * descriptor. Nothing is allocated after worker_new(). */
+struct worker;
+
+/* fn runs in the thread with arg. rt_priority > 0 asks for SCHED_FIFO of that priority, and lives
+ * without it where that is refused. The thread has all signals blocked. */
+int worker_new(void (*fn)(void *arg), void *arg, int rt_priority, struct worker **ret);
+
+/* Waits for the job in progress up to patience, then gives the thread up (it is detached, and
+ * memory that it may still touch is kept). Returns true if the thread ended. NULL is accepted. */
+bool worker_free(struct worker *w, nsec_t patience);
+
+/* Starts fn(arg) once. -EBUSY while the last job has not been collected. */
+int worker_submit(struct worker *w);
+
+/* An eventfd that is readable when a job has ended. */
+int worker_fd(const struct worker *w);
+
+/* After the descriptor was readable: true once for each job that has ended. */
+bool worker_collect(struct worker *w);
+
+/* True from submit to collect. */
+bool worker_busy(const struct worker *w);

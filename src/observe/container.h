@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#pragma once
+
+#include "macros.h"
+#include "snapshot.h"
+
+/* From /proc/PID/cgroup to the name that an operator knows. Pure text. */
+
+/* The paths that matter, out of /proc/PID/cgroup (v1, v2, hybrid), "" where absent. */
+#define CGROUP_PATH_MAX 1024
+struct cgroup_paths {
+    char memory[CGROUP_PATH_MAX];  /* v1 memory controller */
+    char unified[CGROUP_PATH_MAX]; /* v2, "0::" */
+    char named[CGROUP_PATH_MAX];   /* v1 name=systemd */
+};
+/* -EBADMSG: not of the form ID:LIST:PATH, or a path is too long. */
+int cgroup_parse(const char *text, size_t len, struct cgroup_paths *ret);
+
+/* "docker 0123456789ab", "containerd ...", "cri-o ...", "podman ...", "nspawn NAME",
+ * "pod UID", "NAME.service", "NAME.scope", else the path (its tail where too long), "/" for the
+ * root. Control characters, quotes and bytes that are not UTF-8 become '?': a hostile path must
+ * not forge a log line. Returns ret. */
+char *container_name(const char *cgroup_path, char ret[static GROUP_NAME_MAX]);
+
+/* anon and anon_thp of a memory.stat text, in bytes (v1: rss, rss_huge; rss includes rss_huge).
+ * *ret_thp 0 where absent. -EBADMSG where neither anon nor rss is there. */
+int memory_stat_parse(const char *text, size_t len, uint64_t *ret_anon, uint64_t *ret_thp);

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#pragma once
+
+#include "macros.h"
+#include "zone.h"
+
+/* /proc/zoneinfo: kernels 2.6 to 7.x. The kernel formats it under zone->lock with interrupts off
+ * (walk_zones_in_node()), so each read is counted, and nobody reads it in a storm. */
+
+struct parse_error {
+    unsigned line;      /* from 1 */
+    const char *reason; /* static text, "pageset without count" */
+};
+
+/* Parses len bytes (no NUL needed) into *t, whose arrays grow when they must and are reused:
+ * no allocation once warm. Unknown lines are skipped. Truncated or contradictory text is -EBADMSG
+ * with *ret_error filled, and *t is then empty. -ENOMEM, -EFBIG (beyond 4096 zones or 2^20
+ * lists). A file without any zone is -EBADMSG. */
+int zoneinfo_parse(const char *text, size_t len, struct zone_table *t, struct parse_error *ret_error);
+
+/* A reader that keeps descriptor and buffer, so that seq_file's grown buffer is kept too. */
+struct zoneinfo;
+int zoneinfo_open(const char *path, struct zoneinfo **ret);
+void zoneinfo_close(struct zoneinfo *z);
+DEFINE_CLEANUP(struct zoneinfo *, zoneinfo_close)
+
+/* One read and parse. Errors as above, or of pread(2). */
+int zoneinfo_read(struct zoneinfo *z, struct zone_table *t, struct parse_error *ret_error);
+
+/* Reads so far, and what the last one took. */
+uint64_t zoneinfo_reads(const struct zoneinfo *z);
+nsec_t zoneinfo_last_cost(const struct zoneinfo *z);
