@@ -12,7 +12,7 @@ struct actuator;
 struct actuator_config {
     const char *state_dir; /* /run/pcptuned; made 0755 where missing */
     const char *boot_id;
-    bool dry_run;          /* no knob is ever opened for writing, no journal is written */
+    bool dry_run;                   /* no knob is ever opened for writing, no journal is written */
     int lo[KNOB_MAX], hi[KNOB_MAX]; /* policy bounds; the kernel's are checked besides */
 };
 

@@ -36,21 +36,21 @@ const char *evidence_name(enum evidence e);
 #define HOST_NODES_MAX 64
 
 struct host_facts {
-    char release[96];       /* uname -r */
-    char virt[24];          /* "none", "kvm", "qemu", ... */
-    char container[24];     /* "" or "docker", "lxc", ... when we run in one */
-    char boot_id[40];       /* /proc/sys/kernel/random/boot_id */
-    uint32_t page_size;     /* bytes */
-    uint64_t memory_bytes;  /* MemTotal */
+    char release[96];      /* uname -r */
+    char virt[24];         /* "none", "kvm", "qemu", ... */
+    char container[24];    /* "" or "docker", "lxc", ... when we run in one */
+    char boot_id[40];      /* /proc/sys/kernel/random/boot_id */
+    uint32_t page_size;    /* bytes */
+    uint64_t memory_bytes; /* MemTotal */
     uint32_t cpus_possible, cpus_online;
-    uint32_t n_nodes;       /* highest online node id + 1, at most HOST_NODES_MAX */
+    uint32_t n_nodes;                   /* highest online node id + 1, at most HOST_NODES_MAX */
     uint32_t node_cpus[HOST_NODES_MAX]; /* online CPUs of each node; 0: memory only, or no node */
     enum regime regime;
     enum evidence regime_by;
-    uint8_t scale;          /* CONFIG_PCP_BATCH_SCALE_MAX, 0..6; the sysctl's value in R6 */
+    uint8_t scale; /* CONFIG_PCP_BATCH_SCALE_MAX, 0..6; the sysctl's value in R6 */
     enum evidence scale_by;
     bool cgroup_v1, cgroup_v2; /* a memory controller of v1; a v2 hierarchy: both means hybrid */
-    char assumed[160];      /* what of the above is assumed and why; "" if nothing */
+    char assumed[160];         /* what of the above is assumed and why; "" if nothing */
 };
 
 /* CPUs that the kernel divides a zone's high by: those of the node, all online if it has none

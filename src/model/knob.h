@@ -15,9 +15,9 @@ enum knob_id {
 struct knob {
     const char *name; /* sysctl(8) name */
     const char *path;
-    const char *key;  /* short name in journals, JSON and events */
-    int min, max;     /* accepted by the kernel; special is accepted too */
-    int special;      /* a value outside [min, max] that means "the kernel's own choice"; -1: none */
+    const char *key; /* short name in journals, JSON and events */
+    int min, max;    /* accepted by the kernel; special is accepted too */
+    int special;     /* a value outside [min, max] that means "the kernel's own choice"; -1: none */
 };
 
 /* knob_table[id]; percpu_pagelist_high_fraction_sysctl_handler() accepts 0 and 8..INT_MAX. */

@@ -23,21 +23,22 @@ struct params {
     bool taskstats, psi, vmstat;
 
     /* [Storm] */
-    uint64_t task_size;  /* bytes; smaller exits do not wake us (filter in the kernel) */
-    uint64_t storm_size; /* bytes still to be freed below which there is no storm */
-    uint64_t hold;       /* ns of calm after the last exit before the knobs go back */
+    uint64_t task_size;    /* bytes; smaller exits do not wake us (filter in the kernel) */
+    uint64_t storm_size;   /* bytes still to be freed below which there is no storm */
+    uint64_t hold;         /* ns of calm after the last exit before the knobs go back */
     uint64_t task_timeout; /* ns after which a task that does not finish exiting is ignored */
 
     /* [Policy] */
     uint64_t target_wait; /* ns: W a bystander may wait */
     uint64_t page_cost;   /* ns per list entry under the lock: c of the cost model */
     int knob_lo[KNOB_MAX], knob_hi[KNOB_MAX]; /* bounds, within the kernel's own */
-    uint64_t dwell;       /* ns between two decisions in opposite directions */
+    uint64_t dwell;                           /* ns between two decisions in opposite directions */
     uint32_t writes_per_hour; /* changes and restores; a change needs room for its restore too */
 
     /* [Conflict] */
     enum on_foreign on_foreign;
-    uint64_t rearm_after; /* ns after which a yielded knob is taken up again; infinity: on command */
+    uint64_t
+        rearm_after; /* ns after which a yielded knob is taken up again; infinity: on command */
     enum on_pinned on_pinned; /* a knob that is not at the kernel's default when we start */
 };
 

@@ -8,7 +8,7 @@
 /* The kernel's arithmetic of the per-CPU page lists: mm/page_alloc.c, per regime. Pure.
  * Order-0 pages; all quantities in pages. */
 
-struct pcp_zone { /* what the arithmetic needs to know of a zone */
+struct pcp_zone {     /* what the arithmetic needs to know of a zone */
     uint64_t managed; /* zone_managed_pages() */
     uint64_t low;     /* low_wmark_pages(), boost included, as zoneinfo prints it */
     uint32_t cpus;    /* host_zone_cpus(), at least 1 */
@@ -16,8 +16,8 @@ struct pcp_zone { /* what the arithmetic needs to know of a zone */
 };
 
 struct pcp_limits {
-    uint32_t high_min; /* pcp->high_min; high where high does not float (R1 to R3) */
-    uint32_t high_max; /* pcp->high_max; equal to high_min where high does not float */
+    uint32_t high_min;   /* pcp->high_min; high where high does not float (R1 to R3) */
+    uint32_t high_max;   /* pcp->high_max; equal to high_min where high does not float */
     uint32_t free_hold;  /* b: most pages freed in one hold of zone->lock (free_pcppages_bulk) */
     uint32_t alloc_hold; /* most pages allocated in one hold (rmqueue_bulk) */
     uint32_t drain_hold; /* most pages of one hold in drain_pages_zone; UINT32_MAX: whole list */

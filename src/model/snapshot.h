@@ -20,11 +20,11 @@ struct exit_group {
     uint64_t id;               /* hash of cgroup path and command, never 0 */
     char name[GROUP_NAME_MAX]; /* "docker 3f2a9c01d2ab", "nginx.service", "/": for people */
     char comm[16];
-    uint32_t tasks;            /* in flight now */
-    uint32_t tasks_total;      /* since the group was first seen in this storm */
-    uint64_t announced;        /* pages: sum of hiwater_rss of tasks_total, an upper bound */
-    uint64_t anon;             /* pages of anonymous memory that its cgroup held when first seen */
-    uint64_t anon_thp;         /* of which in huge pages */
+    uint32_t tasks;       /* in flight now */
+    uint32_t tasks_total; /* since the group was first seen in this storm */
+    uint64_t announced;   /* pages: sum of hiwater_rss of tasks_total, an upper bound */
+    uint64_t anon;        /* pages of anonymous memory that its cgroup held when first seen */
+    uint64_t anon_thp;    /* of which in huge pages */
 };
 
 struct vm_counters { /* /proc/vmstat, in pages or events since boot; valid: read at `at` */
@@ -35,7 +35,7 @@ struct vm_counters { /* /proc/vmstat, in pages or events since boot; valid: read
 };
 
 struct psi_line {
-    uint64_t total_us; /* stall time since boot */
+    uint64_t total_us;    /* stall time since boot */
     uint32_t avg10_centi; /* 1234 is 12.34 % */
 };
 
@@ -47,7 +47,7 @@ struct snapshot {
 
     struct exit_group groups[SNAPSHOT_GROUPS];
     uint32_t n_groups;
-    uint32_t tasks;                  /* in flight, over all groups */
+    uint32_t tasks;                      /* in flight, over all groups */
     uint32_t node_tasks[HOST_NODES_MAX]; /* the same by node of the CPU they exit on */
 
     struct vm_counters vm;

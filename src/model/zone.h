@@ -33,8 +33,8 @@ struct zone_table {
     struct zone_list *lists;
     uint32_t n_zones, n_lists;
     uint32_t cap_zones, cap_lists; /* grown by the parser, freed by zone_table_done() */
-    bool has_boost;       /* "boost" line: 5.18 and later, RHEL 9 */
-    bool has_reserved_ha; /* "reserved_highatomic" line: 7.x */
+    bool has_boost;                /* "boost" line: 5.18 and later, RHEL 9 */
+    bool has_reserved_ha;          /* "reserved_highatomic" line: 7.x */
 };
 
 /* Frees what the parser allocated and clears the table. */

@@ -11,21 +11,21 @@
 struct exits;
 
 struct exits_config {
-    uint64_t task_size;    /* bytes; smaller exits are dropped, in the kernel where possible */
-    nsec_t task_timeout;   /* a task that takes longer is taken out of flight */
+    uint64_t task_size;  /* bytes; smaller exits are dropped, in the kernel where possible */
+    nsec_t task_timeout; /* a task that takes longer is taken out of flight */
     uint32_t page_size;
 };
 
 struct exits_stats {
-    uint64_t messages;  /* datagrams received */
-    uint64_t tasks;     /* taken into flight */
-    uint64_t ignored;   /* threads that are not the last of their group, small ones, duplicates */
-    uint64_t overruns;  /* ENOBUFS: messages were lost */
-    uint64_t lost_races;/* gone before pidfd_open */
-    uint64_t timeouts;  /* taken out of flight by task_timeout */
-    uint64_t no_pidfd;  /* in flight without pidfd (out of descriptors): ended by a timer */
-    bool filtered;      /* the filter in the kernel is on: layout was verified */
-    int version;        /* of struct taskstats */
+    uint64_t messages;   /* datagrams received */
+    uint64_t tasks;      /* taken into flight */
+    uint64_t ignored;    /* threads that are not the last of their group, small ones, duplicates */
+    uint64_t overruns;   /* ENOBUFS: messages were lost */
+    uint64_t lost_races; /* gone before pidfd_open */
+    uint64_t timeouts;   /* taken out of flight by task_timeout */
+    uint64_t no_pidfd;   /* in flight without pidfd (out of descriptors): ended by a timer */
+    bool filtered;       /* the filter in the kernel is on: layout was verified */
+    int version;         /* of struct taskstats */
 };
 
 /* Sets everything up; no allocation after this. -EPERM (CAP_NET_ADMIN is missing, or not in the
@@ -38,7 +38,8 @@ DEFINE_CLEANUP(struct exits *, exits_close)
 int exits_fd(const struct exits *x);
 
 /* Receives what there is (bounded work per call), opens pidfds, drops ended tasks. Returns the
- * number of tasks that came into or went out of flight, or negative errno when the signal is lost. */
+ * number of tasks that came into or went out of flight, or negative errno when the signal is lost.
+ */
 int exits_process(struct exits *x, nsec_t now);
 
 /* Time of the first message of the last exits_process() that brought a task; 0: none yet. */

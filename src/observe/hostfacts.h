@@ -20,8 +20,8 @@ int cpulist_parse(const char *text, void (*fn)(unsigned cpu, void *arg), void *a
 /* What BTF says of the regime: read in a child process, so that vmlinux's 6 MB of types never
  * stay in ours. -EOPNOTSUPP: built without libbpf or kernel without BTF. */
 struct btf_facts {
-    bool free_factor;     /* struct per_cpu_pages has it: R2, R3 */
-    bool high_min;        /* has it: R4 and later */
+    bool free_factor;         /* struct per_cpu_pages has it: R2, R3 */
+    bool high_min;            /* has it: R4 and later */
     bool commit_returns_bool; /* free_frozen_page_commit(): R5 */
 };
 int btf_probe(struct btf_facts *ret);
@@ -31,8 +31,8 @@ struct regime_signs {
     bool has_fraction, has_scale; /* sysctl files */
     bool btf_known;
     struct btf_facts btf;
-    int config_scale;       /* CONFIG_PCP_BATCH_SCALE_MAX; -1 not found, -2 config read, not in it */
-    int cmdline_scale;      /* pcp_batch_scale_max= on the command line; -1 none */
+    int config_scale;  /* CONFIG_PCP_BATCH_SCALE_MAX; -1 not found, -2 config read, not in it */
+    int cmdline_scale; /* pcp_batch_scale_max= on the command line; -1 none */
     bool zoneinfo_known, zoneinfo_minmax, zoneinfo_reserved_ha;
     bool list_high_differs; /* fraction 0 and CPUs of one zone differ in high: auto-tuning */
     int sysctl_scale;       /* value of the scale sysctl; -1 none */

@@ -16,7 +16,8 @@ struct parse_error {
  * no allocation once warm. Unknown lines are skipped. Truncated or contradictory text is -EBADMSG
  * with *ret_error filled, and *t is then empty. -ENOMEM, -EFBIG (beyond 4096 zones or 2^20
  * lists). A file without any zone is -EBADMSG. */
-int zoneinfo_parse(const char *text, size_t len, struct zone_table *t, struct parse_error *ret_error);
+int zoneinfo_parse(const char *text, size_t len, struct zone_table *t,
+                   struct parse_error *ret_error);
 
 /* A reader that keeps descriptor and buffer, so that seq_file's grown buffer is kept too. */
 struct zoneinfo;
