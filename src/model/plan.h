@@ -23,6 +23,7 @@ enum reason {
     REASON_WITHIN_TARGET, /* W meets the target as it is */
     REASON_NO_GAIN,       /* no value of a knob within bounds makes W smaller */
     REASON_PRICE,         /* draining the lists costs more than the storm */
+    REASON_YIELD,         /* such exits were seen to free far less than they announce */
     REASON_BUDGET,        /* writes an hour are used up */
     REASON_NO_KNOB,       /* kernel before 5.14, or regime or knob values unknown */
     REASON_PINNED,        /* somebody had set the knob before we came */
@@ -47,9 +48,12 @@ struct evidence_numbers {
     uint32_t b_before, b_after; /* pages per hold */
     uint64_t w_before, w_after; /* ns */
     uint64_t target;            /* ns */
+    uint64_t page_cost;         /* ns: c of W = N c b */
     uint64_t excess;            /* pages to drain because of the write */
     uint32_t excess_cpus;
+    uint64_t message_at;        /* when the storm's first message came */
     uint64_t since;             /* ns from storm begin to this decision */
+    uint32_t repeats;           /* storms like this one that were not reported since the last */
     uint32_t writes_left;       /* this hour */
     char group[GROUP_NAME_MAX]; /* the container that announced most */
 };

@@ -48,6 +48,7 @@ struct snapshot {
     struct exit_group groups[SNAPSHOT_GROUPS];
     uint32_t n_groups;
     uint32_t tasks;                      /* in flight, over all groups */
+    uint64_t message_at;                 /* when the last message that brought a task came; 0 */
     uint32_t node_tasks[HOST_NODES_MAX]; /* the same by node of the CPU they exit on */
 
     struct vm_counters vm;

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "pcp.h"
+
+#include <errno.h>
+
+/* include/linux/mmzone.h: MIN_PERCPU_PAGELIST_HIGH_FRACTION, also the divisor of high_max. */
+#define MIN_FRACTION 8
+
+/* A zone below this share of the node's memory does not say what a storm meets. */
+#define SHARE_DIVISOR 64
+
+static uint32_t min_u32(uint64_t a, uint64_t b)
+{
+    uint64_t m = a < b ? a : b;
+    return m > UINT32_MAX ? UINT32_MAX : (uint32_t)m;
+}
+
+static uint64_t max_u64(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+uint32_t pcp_batchsize(uint64_t managed, uint32_t page_size)
+{
+    /* zone_batchsize(): 4.19 to 6.17 write min(P / 1024, 1M / page) / 4, 7.x min(P / 4096,
+     * 256K / page): the same but for zones of under 8192 pages, where both end at 1. */
+    uint64_t x = min_u32(managed / 1024, (1024 * 1024) / page_size) / 4;
+    if (x < 1)
+        x = 1;
+    uint64_t y = x + x / 2;
+    uint32_t pow2 = 1;
+    while ((uint64_t)pow2 * 2 <= y)
+        pow2 *= 2;
+    return pow2 - 1 < 1 ? 1 : pow2 - 1;
+}
+
+/* zone_highsize(): fraction 0 takes the low watermark instead of a share of the zone. */
+static uint32_t highsize(const struct pcp_zone *z, int fraction)
+{
+    uint64_t total = fraction ? z->managed / (uint64_t)fraction : z->low;
+    return min_u32(max_u64(total / z->cpus, 4 * (uint64_t)z->batch), UINT32_MAX);
+}
+
+static void high_limits(enum regime regime, const struct pcp_zone *z, int fraction,
+                        struct pcp_limits *l)
+{
+    if (regime == REGIME_R1) {
+        /* pageset_set_batch(): six batches; a tiny zone's list is disabled there, ours says 6. */
+        l->high_min = l->high_max = 6 * z->batch;
+        return;
+    }
+    l->high_min = highsize(z, fraction);
+    bool floats = regime >= REGIME_R4 && fraction == 0;
+    l->high_max = floats ? highsize(z, MIN_FRACTION) : l->high_min;
+}
+
+/* free_pcppages_bulk() gets clamp(..., batch, high - batch) pages; high is at least 4 batches. */
+static uint32_t free_hold(enum regime regime, const struct pcp_zone *z, const struct pcp_limits *l,
+                          uint64_t scaled)
+{
+    uint32_t room = l->high_max > 2 * z->batch ? l->high_max - z->batch : z->batch;
+
+    switch (regime) {
+    case REGIME_R2:
+        return room;
+    case REGIME_R3:
+    case REGIME_R4:
+    case REGIME_R6:
+        return min_u32(room, scaled);
+    case REGIME_UNKNOWN:
+    case REGIME_R1:
+    case REGIME_R5: /* free_frozen_page_commit() drops the lock after each batch */
+    case REGIME_MAX:
+        break;
+    }
+    return z->batch;
+}
+
+/* nr_pcp_alloc(): up to batch << alloc_factor, as far as the empty list has room for it. */
+static uint32_t alloc_hold(enum regime regime, const struct pcp_zone *z, const struct pcp_limits *l,
+                           uint64_t scaled)
+{
+    if (regime < REGIME_R4)
+        return z->batch;
+    uint32_t room = l->high_max > 2 * z->batch ? l->high_max - z->batch : z->batch;
+    return min_u32(room, scaled);
+}
+
+struct pcp_limits pcp_limits(enum regime regime, const struct pcp_zone *z, int fraction,
+                             unsigned scale)
+{
+    uint64_t scaled = (uint64_t)z->batch << (scale > 6 ? 6 : scale);
+    struct pcp_limits l = {.drain_hold = UINT32_MAX};
+
+    high_limits(regime, z, fraction, &l);
+    l.free_hold = free_hold(regime, z, &l, scaled);
+    l.alloc_hold = alloc_hold(regime, z, &l, scaled);
+    if (regime >= REGIME_R3) /* 55f77df7d715 bounds drain_pages_zone() */
+        l.drain_hold = min_u32(scaled, UINT32_MAX);
+    return l;
+}
+
+bool pcp_zone_of(const struct host_facts *host, const struct zone_table *t, uint32_t index,
+                 struct pcp_zone *ret)
+{
+    const struct zone *z = &t->zones[index];
+    if (!zone_populated(z))
+        return false;
+
+    const struct zone_list *first = &t->lists[z->first_list];
+    /* zone_pcp_disable(): high 0 and batch 1 on every CPU; a CPU that has never used its list
+     * shows high 0 too (R4 and later), but with its real batch. */
+    if (first->batch < 1 || (first->batch == 1 && first->high == 0 && first->high_max == 0))
+        return false;
+
+    uint32_t cpus = host_zone_cpus(host, z->node);
+    *ret = (struct pcp_zone){
+        .managed = z->managed,
+        .low = z->low,
+        .cpus = cpus > 0 ? cpus : 1,
+        .batch = first->batch,
+    };
+    return true;
+}
+
+static uint64_t memory_of(const struct zone_table *t, int node)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < t->n_zones; i++) {
+        if (node < 0 || t->zones[i].node == node)
+            sum += t->zones[i].managed;
+    }
+    return sum;
+}
+
+uint32_t pcp_free_hold(const struct host_facts *host, const struct zone_table *t, int node,
+                       int fraction, unsigned scale)
+{
+    uint32_t hold = 0;
+
+    for (uint32_t i = 0; i < t->n_zones; i++) {
+        const struct zone *z = &t->zones[i];
+        struct pcp_zone p;
+        if ((node >= 0 && z->node != node) || !pcp_zone_of(host, t, i, &p) ||
+            p.managed < memory_of(t, z->node) / SHARE_DIVISOR)
+            continue;
+        struct pcp_limits l = pcp_limits(host->regime, &p, fraction, scale);
+        if (l.free_hold > hold)
+            hold = l.free_hold;
+    }
+    return hold;
+}
+
+int pcp_fraction_for(const struct host_facts *host, const struct zone_table *t, unsigned scale,
+                     uint32_t max_hold, int lo, int hi, int *ret_fraction, uint32_t *ret_hold)
+{
+    if (lo > hi || lo < MIN_FRACTION)
+        return -EINVAL;
+    uint32_t best = pcp_free_hold(host, t, -1, hi, scale);
+    if (best == 0)
+        return -EINVAL;
+
+    /* The hold never grows with the fraction, so the smallest that meets it is found by halving. */
+    uint32_t goal = max_hold > best ? max_hold : best;
+    while (lo < hi) {
+        int mid = lo + (hi - lo) / 2;
+        if (pcp_free_hold(host, t, -1, mid, scale) <= goal)
+            hi = mid;
+        else
+            lo = mid + 1;
+    }
+    *ret_fraction = lo;
+    *ret_hold = pcp_free_hold(host, t, -1, lo, scale);
+    return 0;
+}
+
+int pcp_scale_for(const struct host_facts *host, const struct zone_table *t, int fraction,
+                  uint32_t max_hold, int lo, int hi, int *ret_scale, uint32_t *ret_hold)
+{
+    if (host->regime != REGIME_R6)
+        return -EOPNOTSUPP;
+    if (lo > hi || lo < 0)
+        return -EINVAL;
+    int scale = hi;
+    while (scale > lo && pcp_free_hold(host, t, -1, fraction, (unsigned)scale) > max_hold)
+        scale--;
+    uint32_t hold = pcp_free_hold(host, t, -1, fraction, (unsigned)scale);
+    if (hold == 0)
+        return -EINVAL;
+    *ret_scale = scale;
+    *ret_hold = hold;
+    return 0;
+}
+
+uint64_t pcp_excess(const struct host_facts *host, const struct zone_table *t, int fraction,
+                    unsigned scale, uint32_t *ret_cpus)
+{
+    uint64_t excess = 0;
+    uint32_t cpus = 0;
+
+    for (uint32_t i = 0; i < t->n_zones; i++) {
+        struct pcp_zone p;
+        if (!pcp_zone_of(host, t, i, &p))
+            continue;
+        uint32_t high = pcp_limits(host->regime, &p, fraction, scale).high_max;
+        uint32_t zone_cpus = 0;
+        for (uint32_t k = 0; k < t->zones[i].n_lists; k++) {
+            uint32_t count = t->lists[t->zones[i].first_list + k].count;
+            if (count > high) {
+                excess += count - high;
+                zone_cpus++;
+            }
+        }
+        if (zone_cpus > cpus)
+            cpus = zone_cpus;
+    }
+    *ret_cpus = cpus;
+    return excess;
+}
