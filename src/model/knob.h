@@ -17,6 +17,7 @@ struct knob {
     const char *path;
     const char *key; /* short name in journals, JSON and events */
     int min, max;    /* accepted by the kernel; special is accepted too */
+    int initial;     /* the kernel's value when nobody has written it */
     int special;     /* a value outside [min, max] that means "the kernel's own choice"; -1: none */
 };
 

@@ -45,7 +45,7 @@ static void high_limits(enum regime regime, const struct pcp_zone *z, int fracti
                         struct pcp_limits *l)
 {
     if (regime == REGIME_R1) {
-        /* pageset_set_batch(): six batches; a tiny zone's list is disabled there, ours says 6. */
+        /* pageset_set_batch() */
         l->high_min = l->high_max = 6 * z->batch;
         return;
     }

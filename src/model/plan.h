@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #pragma once
 
+#include <stddef.h>
+
 #include "host.h"
 #include "knob.h"
 #include "snapshot.h"
