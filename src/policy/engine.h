@@ -32,7 +32,8 @@ void engine_free(struct engine *e);  /* NULL is accepted */
 void engine_step(struct engine *e, const struct params *p, const struct snapshot *s, uint64_t now,
                  struct plan *ret);
 
-/* What came of the last plan with an action. */
+/* What came of the last plan with an action. Where a knob turned out to be somebody else's, *o
+ * says so and the caller tells the actuator to forget it. */
 void engine_outcome(struct engine *e, const struct params *p, const struct outcome *o,
                     uint64_t now);
 
