@@ -5,15 +5,17 @@
 
 /* One thread that runs one job at a time, for calls that the kernel may block for minutes (sysctl
  * reads and writes during a memory offline). The loop submits, goes on, and is told through a
- * descriptor. Nothing is allocated after worker_new(). */
+ * descriptor. Nothing is allocated after worker_new(). All functions are for one thread: the loop;
+ * what the job did is visible to it once worker_collect() has returned true. */
 struct worker;
 
 /* fn runs in the thread with arg. rt_priority > 0 asks for SCHED_FIFO of that priority, and lives
  * without it where that is refused. The thread has all signals blocked. */
 int worker_new(void (*fn)(void *arg), void *arg, int rt_priority, struct worker **ret);
 
-/* Waits for the job in progress up to patience, then gives the thread up (it is detached, and
- * memory that it may still touch is kept). Returns true if the thread ended. NULL is accepted. */
+/* Waits up to patience for the job in progress, then gives the thread up: it is detached, frees the
+ * worker if it ever returns, and may still touch arg until then. Returns true if the thread ended.
+ * NULL is accepted. */
 bool worker_free(struct worker *w, nsec_t patience);
 
 /* Starts fn(arg) once. -EBUSY while the last job has not been collected. */

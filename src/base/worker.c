@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "worker.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <time.h>
+
+#include "clock.h"
+
+struct worker {
+    pthread_t thread;
+    void (*fn)(void *arg);
+    void *arg;
+    int fd;
+    bool busy; /* the submitting thread's own: from submit to collect */
+
+    pthread_mutex_t lock; /* of what follows */
+    pthread_cond_t wake;
+    bool queued;    /* a job that the thread has not begun */
+    bool done;      /* a job that has ended and was not collected */
+    bool quit;      /* no more jobs will come */
+    bool ended;     /* the thread does not touch this any more */
+    bool abandoned; /* worker_free() gave up: the thread frees this itself */
+};
+
+static void destroy(struct worker *w)
+{
+    if (w->fd >= 0)
+        close(w->fd);
+    pthread_cond_destroy(&w->wake);
+    pthread_mutex_destroy(&w->lock);
+    free(w);
+}
+
+/* True with a job begun. A job queued before the end is still run: it may be the restore. */
+static bool take_job(struct worker *w)
+{
+    pthread_mutex_lock(&w->lock);
+    while (!w->queued && !w->quit)
+        pthread_cond_wait(&w->wake, &w->lock);
+    bool job = w->queued;
+    w->queued = false;
+    pthread_mutex_unlock(&w->lock);
+    return job;
+}
+
+static void end_job(struct worker *w)
+{
+    pthread_mutex_lock(&w->lock);
+    w->done = true;
+    /* Under the lock, so that descriptor and flag never disagree; a counter of 1 cannot block. */
+    (void)eventfd_write(w->fd, 1);
+    pthread_mutex_unlock(&w->lock);
+}
+
+static void *worker_main(void *arg)
+{
+    struct worker *w = arg;
+    while (take_job(w)) {
+        w->fn(w->arg);
+        end_job(w);
+    }
+    pthread_mutex_lock(&w->lock);
+    w->ended = true;
+    bool mine = w->abandoned;
+    pthread_mutex_unlock(&w->lock);
+    if (mine)
+        destroy(w);
+    return NULL;
+}
+
+static int start_thread(struct worker *w, int rt_priority)
+{
+    sigset_t all, old;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old); /* inherited: no signal can hit the new thread */
+    int r = pthread_create(&w->thread, NULL, worker_main, w);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    if (r == 0 && rt_priority > 0) {
+        struct sched_param param = {.sched_priority = rt_priority};
+        (void)pthread_setschedparam(w->thread, SCHED_FIFO, &param);
+    }
+    return -r;
+}
+
+int worker_new(void (*fn)(void *arg), void *arg, int rt_priority, struct worker **ret)
+{
+    struct worker *w = calloc(1, sizeof(*w));
+    if (!w)
+        return -ENOMEM;
+    w->fn = fn;
+    w->arg = arg;
+    pthread_mutex_init(&w->lock, NULL);
+    pthread_cond_init(&w->wake, NULL);
+    w->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+
+    int r = w->fd < 0 ? -errno : start_thread(w, rt_priority);
+    if (r < 0) {
+        destroy(w);
+        return r;
+    }
+    *ret = w;
+    return 0;
+}
+
+/* True if the thread has ended in the meantime; otherwise it frees the worker when it does. */
+static bool abandon(struct worker *w)
+{
+    pthread_mutex_lock(&w->lock);
+    bool ended = w->ended;
+    w->abandoned = !ended;
+    pthread_mutex_unlock(&w->lock);
+    return ended;
+}
+
+bool worker_free(struct worker *w, nsec_t patience)
+{
+    if (!w)
+        return true;
+    pthread_t thread = w->thread;
+    pthread_mutex_lock(&w->lock);
+    w->quit = true;
+    pthread_cond_signal(&w->wake);
+    pthread_mutex_unlock(&w->lock);
+
+    nsec_t now = clock_monotonic();
+    nsec_t until = now + MIN(patience, (nsec_t)INT64_MAX - now);
+    struct timespec ts = {.tv_sec = (time_t)(until / NSEC_PER_SEC),
+                          .tv_nsec = (long)(until % NSEC_PER_SEC)};
+    if (pthread_clockjoin_np(thread, NULL, CLOCK_MONOTONIC, &ts) != 0) {
+        if (!abandon(w)) {
+            pthread_detach(thread);
+            return false;
+        }
+        pthread_join(thread, NULL);
+    }
+    destroy(w);
+    return true;
+}
+
+int worker_submit(struct worker *w)
+{
+    if (w->busy)
+        return -EBUSY;
+    w->busy = true;
+    pthread_mutex_lock(&w->lock);
+    w->queued = true;
+    pthread_cond_signal(&w->wake);
+    pthread_mutex_unlock(&w->lock);
+    return 0;
+}
+
+int worker_fd(const struct worker *w)
+{
+    return w->fd;
+}
+
+bool worker_collect(struct worker *w)
+{
+    pthread_mutex_lock(&w->lock);
+    bool done = w->done;
+    if (done) {
+        eventfd_t count;
+        (void)eventfd_read(w->fd, &count);
+        w->done = false;
+        w->busy = false;
+    }
+    pthread_mutex_unlock(&w->lock);
+    return done;
+}
+
+bool worker_busy(const struct worker *w)
+{
+    return w->busy;
+}
