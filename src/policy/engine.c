@@ -504,6 +504,14 @@ static void storm_ebbs(struct engine *e, const struct params *p, const struct sn
     }
 }
 
+/* Without taskstats a storm goes on while each look sees that much memory going. */
+static bool in_flight(const struct params *p, const struct snapshot *s, const struct estimate *est)
+{
+    if (s->signals[SIGNAL_TASKSTATS])
+        return s->tasks > 0;
+    return est->tasks > 0 && est->pages >= storm_pages(p, s) / SUSPICIOUS_SHARE;
+}
+
 /* --- time ---------------------------------------------------------------------------------- */
 
 static uint64_t earlier(uint64_t a, uint64_t b)
@@ -564,14 +572,6 @@ static uint64_t next_wake(const struct engine *e, const struct params *p, const 
 }
 
 /* --- the step ------------------------------------------------------------------------------ */
-
-/* Without taskstats a storm goes on while each look sees that much memory going. */
-static bool in_flight(const struct params *p, const struct snapshot *s, const struct estimate *est)
-{
-    if (s->signals[SIGNAL_TASKSTATS])
-        return s->tasks > 0;
-    return est->tasks > 0 && est->pages >= storm_pages(p, s) / SUSPICIOUS_SHARE;
-}
 
 static void take_estimate(struct engine *e, const struct params *p, const struct snapshot *s,
                           struct estimate *ret)
