@@ -9,5 +9,9 @@
  * -EBADMSG: not a number. Other errors: of open(2), read(2). */
 int knobs_read(struct knob_values *ret);
 
+/* One of them; -ENOENT where it does not exist. The scale is a plain integer in the patch known,
+ * so reading that one does not block. */
+int knob_read(enum knob_id id, int *ret);
+
 /* Which exist, by access(2) alone: never blocks. */
 void knobs_probe(bool ret_has[static KNOB_MAX]);
