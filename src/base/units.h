@@ -13,7 +13,8 @@ int parse_u64(const char *s, uint64_t *ret);
 /* An optional leading '-', then decimal digits. */
 int parse_i64(const char *s, int64_t *ret);
 
-/* "100us", "20ms", "5s", "2min", "1h", "250ns"; "0" needs no unit. Integer only. Result in ns. */
+/* "250ns", "100us", "20ms", "5s", "2min", "1h", "infinity" (NSEC_INFINITY); "0" needs no unit.
+ * Integer only. Result in ns. */
 int parse_duration(const char *s, nsec_t *ret);
 
 /* "64M", "2G", "512K", "1T", plain bytes without suffix; suffixes are powers of 1024. In bytes. */
@@ -22,13 +23,13 @@ int parse_size(const char *s, uint64_t *ret);
 /* "yes"/"no", "true"/"false", "on"/"off", "1"/"0", in lower case. */
 int parse_bool(const char *s, bool *ret);
 
-/* For people, three significant digits at most: "80us", "1.93ms", "infinity"; "2.25G", "64M".
- * Both return buf, which is always terminated. 16 bytes are enough. */
+/* For people, rounded to three significant digits at most (hours and T may have more): "80us",
+ * "1.93ms", "1.5min", "infinity"; "2.25G", "64M". Both return buf, which is always terminated. */
 #define UNITS_BUF 24
 char *format_duration(nsec_t ns, char buf[static UNITS_BUF]);
 char *format_size(uint64_t bytes, char buf[static UNITS_BUF]);
 
-/* The shortest text that parse_duration() and parse_size() read back as exactly this value: for
- * configuration and records, never rounded. */
+/* In the largest unit that divides it ("90s", "1min"): what parse_duration() and parse_size()
+ * read back as exactly this value. For configuration and records. */
 char *format_duration_exact(nsec_t ns, char buf[static UNITS_BUF]);
 char *format_size_exact(uint64_t bytes, char buf[static UNITS_BUF]);
