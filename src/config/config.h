@@ -4,61 +4,68 @@
 #include "macros.h"
 #include "params.h"
 
-/* INI text -> params. Files, in the order that systemd.unit(5) and systemd-system.conf use:
- * /etc/pcptuned/pcptuned.conf, then *.conf in pcptuned.conf.d of /etc/pcptuned, /run/pcptuned,
- * /usr/local/lib/pcptuned, /usr/lib/pcptuned: sorted by file name across all four, the first
- * directory wins for a name, a link to /dev/null (or an empty file) masks it. Later files override
- * earlier ones key by key. */
+/* INI text -> params. The main file is /etc/pcptuned/pcptuned.conf; the drop-ins are *.conf in
+ * pcptuned.conf.d of /etc/pcptuned, /run/pcptuned, /usr/local/lib/pcptuned, /usr/lib/pcptuned.
+ * As in systemd, all drop-ins are sorted by file name and read after the main file, the first
+ * directory wins for a name, and a link to /dev/null masks it. Later files override earlier ones
+ * key by key; an empty value is the default. */
 
 enum config_type {
     CONFIG_BOOL,
+    CONFIG_NUMBER,
     CONFIG_DURATION,
     CONFIG_SIZE,
-    CONFIG_INT,
-    CONFIG_UINT32,
     CONFIG_MODE,
     CONFIG_ON_FOREIGN,
     CONFIG_ON_PINNED,
 };
 
 struct config_key {
-    const char *section, *name;
+    const char *section, *name, *help;
     enum config_type type;
-    size_t offset;       /* into struct params */
-    int64_t min, max;    /* of numbers, in the unit of params */
-    bool allow_infinity; /* durations: "infinity" */
-    const char *help;    /* one line, for man page and example */
+    bool infinity;       /* accepted besides min to max */
+    size_t offset, size; /* of the field in struct params */
+    uint64_t min, max;   /* in the unit of params */
 };
-extern const struct config_key config_table[];
-extern const size_t config_table_len;
+#define CONFIG_KEYS 21
+extern const struct config_key config_table[CONFIG_KEYS];
 
-/* Where the effective value of a key came from. */
 struct config_origin {
-    char file[256]; /* "" : default */
+    const char *file; /* one of config_result.files; NULL: not set anywhere */
     unsigned line;
 };
 
-struct config_error {
-    char text[512]; /* "FILE:LINE: [Section] Key=: what was wrong; what is accepted" */
-};
-
+#define CONFIG_ERRORS_MAX 100
 struct config_result {
     struct params params;
-    struct config_origin *origins; /* config_table_len of them */
-    struct config_error *errors;   /* all that were found, at most 100 */
-    size_t n_errors;               /* 0: params are good */
-    char **files;                  /* read, in order */
+    struct config_origin origins[CONFIG_KEYS]; /* the assignment that won, for each key */
+    char **errors;   /* "FILE:LINE: [Section] Key=: what was wrong; what is accepted" */
+    size_t n_errors; /* 0: params are good. All are kept up to CONFIG_ERRORS_MAX, then one more */
+    char **files;    /* read, in order */
     size_t n_files;
 };
+
+/* The defaults, from no file. To be freed with config_result_done(). */
+void config_result_init(struct config_result *r);
 void config_result_done(struct config_result *r);
 
-/* Loads main_file (NULL: the default path; it may be missing then) and the drop-ins below root
- * ("" outside of tests). Returns 0 where there were no errors, -EINVAL where r->errors tells them,
- * or another errno (-ENOMEM). *r is to be freed in each case. */
+/* Initialises *r and loads main_file (NULL: the default path, which may be missing) and the
+ * drop-ins below root ("" outside of tests). Returns 0, or -EINVAL where r->errors says why, or
+ * -ENOMEM. *r is to be freed in each case. */
 int config_load(const char *root, const char *main_file, struct config_result *r);
 
-/* One text, as of file `name`: adds to r. For the fuzzer and for tests. */
+/* The two steps of it: one text, as of file `name`, and what only shows when all are read. */
 int config_parse(const char *name, const char *text, size_t len, struct config_result *r);
+int config_check(struct config_result *r);
 
-/* The value of a key as the file would say it ("100us", "64M", "apply"). Returns buf. */
-char *config_format(const struct config_key *k, const struct params *p, char *buf, size_t size);
+/* One value of one key. -EINVAL not of its form, -ERANGE outside of its range. */
+int config_set(const struct config_key *k, const char *value, struct params *p);
+
+/* The value as config_set() reads it back ("100us", "64M", "apply"), and what is accepted ("1us to
+ * 1s", "yes or no"). Both return buf. */
+#define CONFIG_TEXT 64
+char *config_format(const struct config_key *k, const struct params *p, char buf[CONFIG_TEXT]);
+char *config_range(const struct config_key *k, char buf[CONFIG_TEXT]);
+
+/* Prints all keys with help, range, origin and value, as a file that config_load() accepts. */
+void config_print(const struct config_result *r, FILE *f);
