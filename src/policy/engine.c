@@ -194,6 +194,13 @@ static bool freeing_is_seen(const struct storm *st)
            st->freed >= st->bounded / 4;
 }
 
+/* Long enough watched, and what was announced is not being freed. */
+static bool disbelieved(const struct storm *st, uint64_t now)
+{
+    return st->base.valid && !st->proven && !freeing_is_seen(st) &&
+           now - st->begin >= DOUBT_AFTER && st->last.at >= st->base.at + DOUBT_BASE;
+}
+
 /* Yields are learned from storms that were measured from near their begin to their end, and from
  * false alarms. */
 static void learn(struct engine *e, const struct snapshot *s)
@@ -341,7 +348,8 @@ static void decide(struct engine *e, const struct params *p, const struct snapsh
     choose_values(p, s, est, &base, usable, &t, plan_for(&t), &c);
     if (c.reason != REASON_WITHIN_TARGET && barred != REASON_NONE)
         c.reason = barred;
-    else if (c.reason == REASON_STORM && est->pages < storm_pages(p, s))
+    else if (c.reason == REASON_STORM &&
+             (est->pages < storm_pages(p, s) || disbelieved(&e->storm, now)))
         c.reason = REASON_YIELD;
 
     struct evidence_numbers why;
@@ -426,7 +434,7 @@ static void judge_alarm(struct engine *e, const struct snapshot *s, uint64_t now
         st->proven = true;
         return;
     }
-    if (now - st->begin < DOUBT_AFTER || st->last.at < st->base.at + DOUBT_BASE)
+    if (!disbelieved(st, now))
         return;
     st->doubted = true;
     learn(e, s);
@@ -472,8 +480,6 @@ static void storm_goes_on(struct engine *e, const struct params *p, const struct
             adapt(e, p, s, est, now, ret);
         return;
     }
-    if (!st->trust_all && st->base.valid && freeing_is_seen(st))
-        st->trust_all = true;
     /* Longer lists were our last decision in this storm: the opposite one waits for the dwell
      * time, and after a false alarm for proof besides. */
     if ((st->changed_at != 0 && now - st->changed_at < p->dwell) || (st->doubted && !st->trust_all))
@@ -559,7 +565,7 @@ static uint64_t next_wake(const struct engine *e, const struct params *p, const 
     if (e->pending)
         return NEVER;
     if (e->retry_at != 0)
-        at = e->retry_at;
+        return e->retry_at;
     if (e->storm.on)
         at = earlier(at, storm_wake(e, p, s, now));
     if (any(e->yielded))
@@ -624,6 +630,8 @@ void engine_step(struct engine *e, const struct params *p, const struct snapshot
     note_vm(e, s);
     if (any(e->yielded) && now >= after(e->yielded_at, p->rearm_after))
         engine_rearm(e);
+    if (e->storm.on && !owns(e) && e->storm.base.valid && freeing_is_seen(&e->storm))
+        e->storm.trust_all = true;
     take_estimate(e, p, s, &est);
 
     if (now >= e->retry_at)

@@ -1,0 +1,445 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "rig.h"
+
+static struct rig r;
+
+static int start_small(void **state)
+{
+    (void)state;
+    rig_start(&r, &MACHINE_SMALL);
+    r.params.target_wait = 20 * US;
+    return 0;
+}
+
+static int start_big(void **state)
+{
+    (void)state;
+    rig_start(&r, &MACHINE_R3);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    rig_stop(&r);
+    return 0;
+}
+
+/* The whole life: first message, proof, last exit, hold time, restore. */
+static void test_storm(void **state)
+{
+    (void)state;
+    rig_exits(&r, 0, 1, 256, 2304, 0);
+    assert_int_equal(rig_step(&r), PLAN_SET);
+    assert_int_equal(r.plan.reason, REASON_STORM);
+    assert_true(r.plan.report);
+    assert_int_equal(r.plan.values.value[KNOB_FRACTION], 3167);
+    assert_int_equal(r.plan.why.w_before, 40320);
+    assert_true(r.plan.why.w_after <= 20 * US);
+    assert_int_equal(engine_get_state(r.engine), ENGINE_TUNED);
+
+    rig_exits(&r, 0, 8, 256, 2304, 0);
+    assert_int_equal(rig_step(&r), PLAN_NONE); /* 2 CPUs: planned for already */
+    r.now += MS;
+    rig_look(&r);
+    rig_freed(&r, 200);
+    rig_pass(&r, 50 * MS);
+    assert_int_equal(r.restores, 0);
+
+    rig_freed(&r, 2000);
+    rig_gone(&r, 0, 9, 0);
+    rig_look(&r);
+    assert_int_equal(engine_get_state(r.engine), ENGINE_HOLD);
+    rig_pass(&r, 990 * MS);
+    assert_int_equal(r.restores, 0);
+    rig_pass(&r, 20 * MS);
+    assert_int_equal(r.restores, 1);
+    assert_int_equal(r.acted.reason, REASON_CALM);
+    assert_int_equal(r.acted.why.tasks_total, 9);
+    assert_int_equal(r.acted.why.announced, 9 * 256 * PAGES_PER_MIB);
+    assert_int_equal(r.sysctl.value[KNOB_FRACTION], 0);
+    assert_int_equal(engine_get_state(r.engine), ENGINE_CALM);
+    assert_int_equal(r.plan.wake_at, UINT64_MAX);
+}
+
+/* A storm that outgrows its plan costs a write for each doubling, and no more. */
+static void test_growth(void **state)
+{
+    (void)state;
+    r.params.target_wait = 2000 * US;
+    for (unsigned i = 0; i < 256; i++) {
+        rig_exits(&r, 0, 1, 2048, 600000, 0);
+        rig_step(&r);
+        r.now += 100 * US;
+        rig_freed(&r, 20);
+    }
+    assert_in_range(r.sets, 1, 8);
+    assert_int_equal(r.acted.why.n_planned, 256);
+    rig_gone(&r, 0, 256, 0);
+    rig_look(&r);
+    rig_pass(&r, 2 * SECOND);
+    assert_int_equal(r.restores, 1);
+}
+
+/* When a quarter is left for longer than the dwell time, the lists get longer again; within the
+ * target they go back altogether, and do not come again before the dwell time is over. */
+static void test_shrink(void **state)
+{
+    (void)state;
+    r.params.target_wait = 150 * US;
+    rig_exits(&r, 0, 64, 2048, 600000, 0);
+    assert_int_equal(rig_step(&r), PLAN_SET);
+    rig_pass(&r, 2 * MS);
+    rig_freed(&r, 100);
+    rig_pass(&r, 20 * MS);
+    rig_gone(&r, 0, 54, 0);
+    rig_look(&r);
+    rig_pass(&r, 900 * MS);
+    assert_int_equal(r.sets, 1);
+    rig_step(&r);
+    rig_pass(&r, 300 * MS);
+    assert_int_equal(r.sets, 2);
+    assert_int_equal(r.acted.reason, REASON_STORM_SHRANK);
+    assert_int_equal(r.acted.why.n_planned, 20);
+
+    rig_gone(&r, 0, 8, 0);
+    rig_look(&r);
+    rig_pass(&r, 1200 * MS);
+    assert_int_equal(r.restores, 1);
+    assert_int_equal(r.acted.reason, REASON_STORM_SHRANK);
+
+    rig_exits(&r, 0, 60, 2048, 600000, 0);
+    assert_int_equal(rig_step(&r), PLAN_NONE);
+    rig_pass(&r, 1200 * MS);
+    assert_int_equal(r.sets, 3);
+}
+
+/* Why nothing is done: each reason has its line, told once an hour unless it gets worse. */
+static void test_left_alone(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *what;
+        const struct machine *machine;
+        int pinned; /* value found at start, 0: none */
+        uint32_t tasks;
+        bool vmstat_knows;
+        enum reason reason;
+    } table[] = {
+        {"small machine, default target", &MACHINE_SMALL, 0, 9, true, REASON_WITHIN_TARGET},
+        {"R5", &MACHINE_R5, 0, 18, true, REASON_WITHIN_TARGET},
+        {"R5, beyond what it can", &MACHINE_R5, 0, 200, true, REASON_NO_GAIN},
+        {"R1", &MACHINE_R1, 0, 200, true, REASON_NO_KNOB},
+        {"pinned", &MACHINE_R2, 512, 18, true, REASON_PINNED},
+    };
+
+    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+        static struct rig q;
+        rig_start(&q, table[i].machine);
+        q.sysctl.value[KNOB_FRACTION] = table[i].pinned;
+        q.s.knobs = q.sysctl;
+        engine_found(q.engine, &q.sysctl);
+        for (unsigned round = 0; round < 3; round++) {
+            rig_exits(&q, 0, table[i].tasks, 6144, 200000, 0);
+            assert_int_equal(rig_look(&q), PLAN_NONE);
+            assert_int_equal(engine_get_state(q.engine), ENGINE_WATCH);
+            q.now += 300 * MS;
+            rig_freed(&q, 1000);
+            rig_gone(&q, 0, table[i].tasks, 0);
+            rig_look(&q);
+            rig_pass(&q, 1100 * MS);
+            assert_int_equal(engine_get_state(q.engine), ENGINE_CALM);
+            if (q.plan.reason != table[i].reason || q.plan.report != (round == 0) ||
+                q.plan.why.tasks_total != table[i].tasks)
+                fail_msg("%s, round %u: %s, report %d", table[i].what, round,
+                         reason_name(q.plan.reason), q.plan.report);
+            rig_forget(&q);
+        }
+        assert_int_equal(q.sets, 0);
+        rig_stop(&q);
+    }
+}
+
+/* Shared pages: announced, not freed. Undone within 20 ms, and not believed the next time. */
+static void test_false_alarm(void **state)
+{
+    (void)state;
+    uint64_t begin = r.now;
+
+    rig_exits(&r, 0, 9, 512, -1, 0);
+    assert_int_equal(rig_step(&r), PLAN_SET);
+    rig_pass(&r, 25 * MS);
+    assert_int_equal(r.restores, 1);
+    rig_gone(&r, 0, 9, 0);
+    rig_look(&r);
+    rig_pass(&r, 2 * SECOND);
+    rig_forget(&r);
+    assert_int_equal(engine_get_state(r.engine), ENGINE_CALM);
+
+    for (unsigned i = 0; i < 5; i++) {
+        rig_exits(&r, 0, 9, 512, -1, 0);
+        assert_int_equal(rig_step(&r), PLAN_NONE);
+        rig_pass(&r, 40 * MS);
+        rig_gone(&r, 0, 9, 0);
+        rig_look(&r);
+        rig_pass(&r, 2 * SECOND);
+        rig_forget(&r);
+    }
+    assert_int_equal(r.sets, 1);
+
+    /* The real one that comes then is believed as soon as memory is seen to go. */
+    rig_exits(&r, 0, 9, 512, -1, 0);
+    assert_int_equal(rig_step(&r), PLAN_NONE);
+    rig_pass(&r, 2 * MS);
+    rig_freed(&r, 64);
+    rig_pass(&r, 15 * MS);
+    assert_int_equal(r.sets, 2);
+    assert_true(r.now - begin < 20 * SECOND);
+}
+
+/* The moment of the doubt: not before 15 ms, not after 20. */
+static void test_doubt_time(void **state)
+{
+    (void)state;
+    rig_exits(&r, 0, 9, 512, -1, 0);
+    rig_step(&r);
+    rig_pass(&r, 14 * MS);
+    assert_int_equal(r.restores, 0);
+    rig_pass(&r, 5 * MS);
+    assert_int_equal(r.restores, 1);
+    assert_int_equal(r.acted.reason, REASON_FALSE_ALARM);
+}
+
+/* Nine that peaked at 512 MiB and hold 5 now: what the cgroup holds bounds it. */
+static void test_bounded_by_cgroup(void **state)
+{
+    (void)state;
+    rig_exits(&r, 0, 9, 512, 45, 0);
+    assert_int_equal(rig_step(&r), PLAN_NONE);
+    assert_int_equal(engine_get_state(r.engine), ENGINE_CALM);
+    rig_gone(&r, 0, 9, 0);
+    rig_step(&r);
+    assert_int_equal(r.sets, 0);
+}
+
+/* A foreign write in the storm: found at the restore, never overwritten. */
+static void test_foreign(void **state)
+{
+    (void)state;
+    rig_exits(&r, 0, 2, 256, -1, 0);
+    rig_step(&r);
+    rig_pass(&r, 2 * MS);
+    rig_freed(&r, 500);
+    rig_gone(&r, 0, 2, 0);
+    rig_look(&r);
+    r.sysctl.value[KNOB_FRACTION] = 64;
+    r.answer = OUTCOME_FOREIGN;
+    rig_pass(&r, 1100 * MS);
+    assert_int_equal(engine_get_state(r.engine), ENGINE_YIELDED);
+    assert_int_equal(r.sysctl.value[KNOB_FRACTION], 64);
+
+    rig_forget(&r);
+    r.answer = OUTCOME_DONE;
+    rig_exits(&r, 1, 9, 256, -1, 0);
+    assert_int_equal(rig_step(&r), PLAN_NONE);
+    r.now += 20 * MS;
+    rig_gone(&r, 1, 9, 0);
+    rig_look(&r);
+    rig_pass(&r, 1100 * MS);
+    assert_int_equal(r.sets, 1);
+
+    /* Re-armed by time: the value that stands is a pin until it is the kernel's own again. */
+    rig_pass(&r, 3600 * SECOND);
+    rig_look(&r);
+    assert_int_equal(engine_get_state(r.engine), ENGINE_CALM);
+    r.sysctl.value[KNOB_FRACTION] = 0;
+    r.s.knobs = r.sysctl;
+    rig_forget(&r);
+    rig_exits(&r, 2, 9, 256, -1, 0);
+    assert_int_equal(rig_step(&r), PLAN_SET);
+}
+
+/* It changed between our reading and our write: somebody pinned it. */
+static void test_pinned_meanwhile(void **state)
+{
+    (void)state;
+    r.answer = OUTCOME_FOREIGN;
+    r.auto_carry_out = false;
+    rig_exits(&r, 0, 9, 256, -1, 0);
+    assert_int_equal(rig_step(&r), PLAN_SET);
+    r.sysctl.value[KNOB_FRACTION] = 4096;
+    rig_carry_out(&r);
+    assert_int_equal(rig_step(&r), PLAN_NONE);
+    assert_int_equal(engine_get_state(r.engine), ENGINE_WATCH);
+    assert_int_equal(r.sets, 0);
+}
+
+static void test_refused(void **state)
+{
+    (void)state;
+    r.answer = OUTCOME_REFUSED;
+    rig_exits(&r, 0, 9, 256, -1, 0);
+    assert_int_equal(rig_step(&r), PLAN_SET);
+    assert_int_equal(engine_get_state(r.engine), ENGINE_REFUSED);
+    rig_pass(&r, 10 * SECOND);
+    assert_int_equal(r.sets, 0);
+    engine_rearm(r.engine);
+    r.answer = OUTCOME_DONE;
+    rig_freed(&r, 100);
+    r.now += MS;
+    assert_int_equal(rig_look(&r), PLAN_SET);
+}
+
+/* A restore that fails is tried again until it works. */
+static void test_restore_is_repeated(void **state)
+{
+    (void)state;
+    rig_exits(&r, 0, 2, 256, -1, 0);
+    rig_step(&r);
+    rig_pass(&r, 2 * MS);
+    rig_freed(&r, 500);
+    rig_gone(&r, 0, 2, 0);
+    rig_look(&r);
+    r.answer = OUTCOME_FAILED;
+    rig_pass(&r, 10 * SECOND);
+    assert_int_equal(r.restores, 0);
+    assert_int_equal(r.sysctl.value[KNOB_FRACTION], 3167);
+    r.answer = OUTCOME_DONE;
+    rig_pass(&r, 64 * SECOND);
+    assert_int_equal(r.restores, 1);
+    assert_int_equal(r.sysctl.value[KNOB_FRACTION], 0);
+    assert_int_equal(engine_get_state(r.engine), ENGINE_CALM);
+}
+
+/* Never more writes an hour than allowed, and a change only with room for its restore. */
+static void test_budget(void **state)
+{
+    (void)state;
+    r.params.writes_per_hour = 7;
+    for (unsigned i = 0; i < 10; i++) {
+        rig_exits(&r, 0, 2, 256, -1, 0);
+        rig_step(&r);
+        rig_pass(&r, 2 * MS);
+        rig_freed(&r, 500);
+        rig_gone(&r, 0, 2, 0);
+        rig_look(&r);
+        rig_pass(&r, 2 * SECOND);
+        rig_forget(&r);
+    }
+    assert_int_equal(r.sets, 3);
+    assert_int_equal(r.restores, 3);
+    rig_exits(&r, 0, 2, 256, -1, 0);
+    rig_look(&r);
+    rig_gone(&r, 0, 2, 0);
+    rig_look(&r);
+    rig_pass(&r, 2 * SECOND);
+    r.now += 3600 * SECOND;
+    rig_forget(&r);
+    rig_exits(&r, 0, 2, 256, -1, 0);
+    assert_int_equal(rig_step(&r), PLAN_SET);
+}
+
+static void test_off(void **state)
+{
+    (void)state;
+    rig_exits(&r, 0, 2, 256, -1, 0);
+    rig_step(&r);
+    r.params.mode = MODE_OFF;
+    assert_int_equal(rig_step(&r), PLAN_RESTORE);
+    assert_int_equal(r.plan.reason, REASON_OFF);
+    assert_int_equal(r.sysctl.value[KNOB_FRACTION], 0);
+    rig_exits(&r, 0, 9, 256, -1, 0);
+    assert_int_equal(rig_step(&r), PLAN_NONE);
+}
+
+/* Without taskstats: falling anonymous memory and the rate of pgfree, with a faster look only
+ * while it falls. */
+static void test_vmstat_alone(void **state)
+{
+    (void)state;
+    r.s.signals[SIGNAL_TASKSTATS] = false;
+    rig_look(&r);
+    unsigned calm = rig_pass(&r, 10 * SECOND);
+    assert_in_range(calm, 10, 25);
+    for (unsigned i = 0; i < 20; i++) {
+        rig_freed(&r, 200); /* in 20 ms: what 2 CPUs free at the most */
+        rig_pass(&r, 20 * MS);
+    }
+    rig_pass(&r, 500 * MS);
+    assert_int_equal(r.sets, 1);
+    rig_pass(&r, 3 * SECOND);
+    assert_int_equal(r.restores, 1);
+    assert_int_equal(engine_get_state(r.engine), ENGINE_CALM);
+    calm = rig_pass(&r, 10 * SECOND);
+    assert_in_range(calm, 10, 25);
+}
+
+/* Nothing is planned while an action is under way. */
+static void test_one_action_at_a_time(void **state)
+{
+    (void)state;
+    r.auto_carry_out = false;
+    rig_exits(&r, 0, 1, 256, -1, 0);
+    assert_int_equal(rig_step(&r), PLAN_SET);
+    struct plan first = r.plan;
+    rig_exits(&r, 0, 8, 256, -1, 0);
+    assert_int_equal(rig_step(&r), PLAN_NONE);
+    assert_int_equal(r.plan.wake_at, UINT64_MAX);
+    r.plan = first;
+    rig_carry_out(&r);
+    assert_int_equal(engine_get_state(r.engine), ENGINE_TUNED);
+}
+
+/* Sentences carry their numbers. */
+static void test_words(void **state)
+{
+    (void)state;
+    char buf[512];
+
+    rig_exits(&r, 0, 1, 256, 2304, 0);
+    rig_step(&r);
+    assert_string_equal(
+        plan_describe(&r.plan, buf, sizeof(buf)),
+        "1 task in flight (1 so far, most of docker 000000000000), 65536 pages: "
+        "W = 1 x 20ns x 2016 = 40us > 20us; b 2016 -> 500 makes it 20us for 2 tasks");
+    for (size_t size = 0; size < sizeof(buf); size++)
+        plan_describe(&r.plan, buf, size ? size : 1);
+    for (unsigned i = 0; i < REASON_MAX; i++)
+        assert_string_not_equal(reason_name((enum reason)i), "unknown");
+    for (unsigned i = 0; i < ENGINE_STATES; i++)
+        assert_string_not_equal(engine_state_name((enum engine_state)i), "unknown");
+}
+
+#define TEST(f, start) cmocka_unit_test_setup_teardown(f, start, stop)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_storm, start_small),
+        TEST(test_growth, start_big),
+        TEST(test_shrink, start_big),
+        cmocka_unit_test(test_left_alone),
+        TEST(test_false_alarm, start_small),
+        TEST(test_doubt_time, start_small),
+        TEST(test_bounded_by_cgroup, start_small),
+        TEST(test_foreign, start_small),
+        TEST(test_pinned_meanwhile, start_small),
+        TEST(test_refused, start_small),
+        TEST(test_restore_is_repeated, start_small),
+        TEST(test_budget, start_small),
+        TEST(test_off, start_small),
+        TEST(test_vmstat_alone, start_small),
+        TEST(test_one_action_at_a_time, start_small),
+        TEST(test_words, start_small),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
