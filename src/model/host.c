@@ -18,9 +18,8 @@ static const struct {
 };
 
 static const char *const evidence_names[EVIDENCE_MAX] = {
-    [EVIDENCE_NONE] = "assumed",      [EVIDENCE_VERSION] = "version",
-    [EVIDENCE_ZONEINFO] = "zoneinfo", [EVIDENCE_CONFIG] = "config",
-    [EVIDENCE_BTF] = "BTF",           [EVIDENCE_FILE] = "file",
+    [EVIDENCE_NONE] = "assumed",  [EVIDENCE_VERSION] = "version", [EVIDENCE_ZONEINFO] = "zoneinfo",
+    [EVIDENCE_CONFIG] = "config", [EVIDENCE_BTF] = "BTF",         [EVIDENCE_FILE] = "file",
 };
 
 const char *regime_name(enum regime r)
