@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "event.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+const char *event_name(enum event_kind k)
+{
+    static const char *const names[EVENT_KINDS] = {
+        [EVENT_STARTED] = "started",
+        [EVENT_STOPPED] = "stopped",
+        [EVENT_STORM] = "storm",
+        [EVENT_ADAPTED] = "adapted",
+        [EVENT_RESTORED] = "restored",
+        [EVENT_LEFT_ALONE] = "left-alone",
+        [EVENT_FOREIGN] = "foreign",
+        [EVENT_REFUSED] = "refused",
+        [EVENT_RECOVERED] = "recovered",
+        [EVENT_SIGNAL] = "signal",
+        [EVENT_KNOB_HANGS] = "knob-hangs",
+        [EVENT_RELOADED] = "reloaded",
+        [EVENT_RELOAD_REJECTED] = "reload-rejected",
+        [EVENT_NOTICE] = "notice",
+    };
+    return (unsigned)k < EVENT_KINDS ? names[k] : "unknown";
+}
+
+/* "vm.percpu_pagelist_high_fraction 0 -> 3167": what the outcome changed, "" if nothing. */
+static void describe_knobs(const struct outcome *o, char *buf, size_t size)
+{
+    size_t len = 0;
+
+    buf[0] = '\0';
+    for (unsigned k = 0; k < KNOB_MAX && len < size; k++) {
+        if (!o->before.has[k] || !o->after.has[k] || o->before.value[k] == o->after.value[k])
+            continue;
+        int n = snprintf(buf + len, size - len, "%s%s %d -> %d", len ? ", " : "",
+                         knob_table[k].name, o->before.value[k], o->after.value[k]);
+        len += n > 0 ? (size_t)n : 0;
+    }
+}
+
+char *event_describe(const struct event *e, char *buf, size_t size)
+{
+    char knobs[160] = "", why[512] = "";
+    const char *would = e->dry_run && (e->kind == EVENT_STORM || e->kind == EVENT_ADAPTED ||
+                                       e->kind == EVENT_RESTORED)
+                            ? "would set "
+                            : "";
+
+    if (!e->has_plan) {
+        snprintf(buf, size, "%s", e->text);
+        return buf;
+    }
+    if (e->has_outcome)
+        describe_knobs(&e->outcome, knobs, sizeof(knobs));
+    plan_describe(&e->plan, why, sizeof(why));
+    if (knobs[0])
+        snprintf(buf, size, "storm %" PRIu64 ": %s%s: %s", e->plan.why.storm_id, would, knobs, why);
+    else
+        snprintf(buf, size, "storm %" PRIu64 ": %s", e->plan.why.storm_id, why);
+    return buf;
+}
