@@ -72,14 +72,14 @@ double hist_mean(const struct hist *h)
     return h->count ? (double)h->sum / (double)h->count : 0;
 }
 
-static void print_row(const struct hist *h, unsigned k, uint64_t most, FILE *f)
+static void print_row(const struct hist *h, unsigned k, uint64_t most, int width, FILE *f)
 {
     static const char stars[] = "****************************************";
     _Static_assert(sizeof(stars) == BAR_WIDTH + 1, "the bar has its full width");
     int len = (int)((double)h->bucket[k] / (double)most * BAR_WIDTH);
 
-    fprintf(f, "%20" PRIu64 " -> %-20" PRIu64 " : %-10" PRIu64 "|%-*.*s|\n", hist_lo(k), hist_hi(k),
-            h->bucket[k], BAR_WIDTH, len, stars);
+    fprintf(f, "%*" PRIu64 " -> %-*" PRIu64 " : %-10" PRIu64 "|%-*.*s|\n", width, hist_lo(k), width,
+            hist_hi(k), h->bucket[k], BAR_WIDTH, len, stars);
 }
 
 void hist_print(const struct hist *h, const char *unit, FILE *f)
@@ -88,13 +88,12 @@ void hist_print(const struct hist *h, const char *unit, FILE *f)
     unsigned first = 0;
     unsigned last = HIST_BUCKETS - 1;
 
-    fprintf(f, "%20s%-24s : %-10s distribution\n", unit, "", "count");
-    if (mode < 0)
-        return;
-    while (!h->bucket[first])
+    while (first < last && !h->bucket[first])
         first++;
-    while (!h->bucket[last])
+    while (last > first && !h->bucket[last])
         last--;
-    for (unsigned k = first; k <= last; k++)
-        print_row(h, k, h->bucket[mode], f);
+    int width = last < 32 ? 10 : 20; /* decimal digits of hist_hi(last), as funclatency has it */
+    fprintf(f, "%*s%*s : %-10sdistribution\n", width, unit, width + 4, "", "count");
+    for (unsigned k = first; mode >= 0 && k <= last; k++)
+        print_row(h, k, h->bucket[mode], width, f);
 }
