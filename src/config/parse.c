@@ -91,7 +91,6 @@ static bool check_header(struct source *s, const char *line, size_t len)
 {
     char shown[TEXT_SHOWN], hints[HINT_MAX], name[LINE_MAX_BYTES + 1];
 
-    s->section = SECTION_UNKNOWN;
     if (memchr(line, ']', len) != line + len - 1) {
         line_error(s, "\"%s\" is not a section header; accepted is [Section] on a line of its own",
                    text_show(line, len, shown));
@@ -131,33 +130,27 @@ static bool is_space(char c)
     return c == ' ' || c == '\t';
 }
 
-/* What inih is to see of the raw line, without space around it: *len is 0 for nothing. */
-static void filter_line(struct source *s, const char **line, size_t *len, size_t limit)
+/* Whether inih is to see the line, which has no space around it; indent is what was cut in front.
+ */
+static bool line_passes(struct source *s, const char *line, size_t len, size_t indent, size_t limit)
 {
-    size_t valid = text_valid(*line, *len);
+    size_t valid = text_valid(line, len);
 
-    if (valid < *len) {
+    if (len > 0 && *line == '[')
+        s->section = SECTION_UNKNOWN; /* whatever is wrong: the old section has ended */
+    if (valid < len) {
         line_error(s, "byte 0x%02x in column %zu; accepted is UTF-8 without control characters",
-                   (unsigned char)(*line)[valid], valid + 1);
-        *len = 0;
+                   (unsigned char)line[valid], indent + valid + 1);
+        return false;
     }
-    for (; *len > 0 && is_space(**line); ++*line)
-        --*len;
-    while (*len > 0 && is_space((*line)[*len - 1]))
-        --*len;
-    if (*len == 0)
-        return;
-
-    bool good = false;
-    if (*len > limit)
-        line_error(s, "line of %zu bytes; accepted are %zu, and any length in # comments", *len,
+    if (len == 0 || *line == '#' || *line == ';')
+        return false;
+    if (len > limit) {
+        line_error(s, "line of %zu bytes; accepted are %zu, and any length in # comments", len,
                    limit);
-    else if (**line == '[')
-        good = check_header(s, *line, *len);
-    else if (**line != '#' && **line != ';')
-        good = check_assignment(s, *line, *len);
-    if (!good)
-        *len = 0;
+        return false;
+    }
+    return *line == '[' ? check_header(s, line, len) : check_assignment(s, line, len);
 }
 
 /* fgets() for inih: the next line, an empty one where inih is not to see it. */
@@ -167,15 +160,22 @@ static char *read_line(char *buf, int size, void *stream)
     if (s->pos == s->end || s->error < 0)
         return NULL;
 
-    const char *line = s->pos;
-    const char *newline = memchr(line, '\n', (size_t)(s->end - line));
-    size_t len = (size_t)((newline ? newline : s->end) - line);
+    const char *raw = s->pos, *line = raw;
+    const char *newline = memchr(raw, '\n', (size_t)(s->end - raw));
+    const char *end = newline ? newline : s->end;
     s->pos = newline ? newline + 1 : s->end;
     s->line++;
-    if (len > 0 && line[len - 1] == '\r')
-        len--;
 
-    filter_line(s, &line, &len, MIN((size_t)LINE_MAX_BYTES, (size_t)size - 2));
+    if (end > line && end[-1] == '\r')
+        end--;
+    while (line < end && is_space(*line))
+        line++;
+    while (end > line && is_space(end[-1]))
+        end--;
+
+    size_t len = (size_t)(end - line), limit = MIN((size_t)LINE_MAX_BYTES, (size_t)size - 2);
+    if (!line_passes(s, line, len, (size_t)(line - raw), limit))
+        len = 0;
     memcpy(buf, line, len);
     memcpy(buf + len, "\n", 2);
     return buf;
