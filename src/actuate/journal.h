@@ -8,8 +8,8 @@
  *
  *     pcptuned-knobs 1
  *     boot ee505401-471c-40d1-981e-ce67dbb17684
- *     fraction original=0 last=0 next=4509
- *     sum 6f1d7b0c2a9e4d35
+ *     high_fraction original=0 last=0 next=4509
+ *     sum 2b2457645f34ecf2
  *
  * with a line for each knob held, in the order of knob_table. sum is FNV-1a (64 bit, hexadecimal)
  * of all lines before it. The file is replaced atomically, never synced: /run ends with the boot,
