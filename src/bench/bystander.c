@@ -106,13 +106,8 @@ static void bystander_main(void *arg)
     }
 }
 
-int bystander_new(const struct bystander_options *o, int report_fd, struct bystander **ret)
+static int start(struct bystander *b)
 {
-    _cleanup_free_ struct bystander *b = calloc(1, sizeof(*b));
-    if (!b)
-        return -ENOMEM;
-    b->o = *o;
-    b->report_fd = report_fd;
     b->records = mmap(NULL, sizeof(*b->records), PROT_READ | PROT_WRITE,
                       MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
     if (b->records == MAP_FAILED)
@@ -120,12 +115,24 @@ int bystander_new(const struct bystander_options *o, int report_fd, struct bysta
     atomic_init(&b->records->phase, PHASE_IDLE);
     atomic_init(&b->records->seen, PHASE_IDLE);
     b->pid = child_spawn(bystander_main, b);
-    if (b->pid < 0) {
+    if (b->pid < 0)
         munmap(b->records, sizeof(*b->records));
-        return b->pid;
-    }
-    *ret = TAKE_PTR(b);
-    return 0;
+    return MIN(b->pid, 0);
+}
+
+int bystander_new(const struct bystander_options *o, int report_fd, struct bystander **ret)
+{
+    struct bystander *b = calloc(1, sizeof(*b));
+    if (!b)
+        return -ENOMEM;
+    b->o = *o;
+    b->report_fd = report_fd;
+    int r = start(b);
+    if (r < 0)
+        free(b);
+    else
+        *ret = b;
+    return r;
 }
 
 struct bystander *bystander_free(struct bystander *b)

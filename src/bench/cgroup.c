@@ -129,33 +129,38 @@ static int open_procs(const char *dir)
     return fd < 0 ? -errno : fd;
 }
 
-int cgroup_new(const char *name, struct cgroup **ret)
+static int create(struct cgroup *c, const char *name)
 {
-    struct mount m;
-
-    size_t len = strlen(name);
-    if (len == 0 || name[len - 1] == '/' || has_dotdot(name))
-        return -EINVAL;
+    struct mount m = {.version = 0};
     int r = find_mount(&m);
-    if (r < 0)
-        return r;
-    _cleanup_free_ struct cgroup *c = calloc(1, sizeof(*c));
-    if (!c)
-        return -ENOMEM;
+
     c->version = m.version;
-    r = resolve(c, &m, name);
+    if (r == 0)
+        r = resolve(c, &m, name);
     if (r < 0)
         return r;
     if (mkdir(c->dir, 0755) < 0)
         return -errno;
     c->procs_fd = open_procs(c->dir);
-    if (c->procs_fd < 0) {
-        r = c->procs_fd;
+    if (c->procs_fd < 0)
         rmdir(c->dir);
-        return r;
-    }
-    *ret = TAKE_PTR(c);
-    return 0;
+    return MIN(c->procs_fd, 0);
+}
+
+int cgroup_new(const char *name, struct cgroup **ret)
+{
+    size_t len = strlen(name);
+    if (len == 0 || name[len - 1] == '/' || has_dotdot(name))
+        return -EINVAL;
+    struct cgroup *c = calloc(1, sizeof(*c));
+    if (!c)
+        return -ENOMEM;
+    int r = create(c, name);
+    if (r < 0)
+        free(c);
+    else
+        *ret = c;
+    return r;
 }
 
 int cgroup_free(struct cgroup *c)

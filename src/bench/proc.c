@@ -59,8 +59,8 @@ static int read_fields(const char *path, const struct field *fields, size_t n)
 
 int proc_memory(uint64_t *ret_total, uint64_t *ret_available)
 {
-    uint64_t total;
-    uint64_t available;
+    uint64_t total = 0;
+    uint64_t available = 0;
     const struct field fields[] = {{"MemTotal", &total}, {"MemAvailable", &available}};
     int r = read_fields("/proc/meminfo", fields, ARRAY_SIZE(fields));
 
@@ -73,7 +73,7 @@ int proc_memory(uint64_t *ret_total, uint64_t *ret_available)
 
 int proc_usage(pid_t pid, struct proc_usage *ret)
 {
-    struct proc_usage u;
+    struct proc_usage u = {0};
     const struct field rollup[] = {
         {"Rss", &u.rss}, {"Anonymous", &u.anon}, {"AnonHugePages", &u.thp}};
     const struct field status[] = {{"VmHWM", &u.peak}, {"Threads", &u.threads}};

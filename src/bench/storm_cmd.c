@@ -17,21 +17,25 @@ struct session {
     size_t done;
     nsec_t start;
     bool terminal;
+    bool shown;
 };
 
 static void show_progress(size_t ready, size_t all, void *arg)
 {
-    const struct session *s = arg;
+    struct session *s = arg;
 
-    if (s->terminal && clock_monotonic() - s->start > SILENT_NS)
-        fprintf(stderr, "\r\033[Kstorm %zu of %" PRIu64 ": %zu of %zu tasks ready", s->done + 1,
-                s->o.repeat, ready, all);
+    if (!s->terminal || clock_monotonic() - s->start <= SILENT_NS)
+        return;
+    s->shown = true;
+    fprintf(stderr, "\r\033[Kstorm %zu of %" PRIu64 ": %zu of %zu tasks ready", s->done + 1,
+            s->o.repeat, ready, all);
 }
 
-static void clear_progress(const struct session *s)
+static void clear_progress(struct session *s)
 {
-    if (s->terminal)
+    if (s->shown)
         fputs("\r\033[K", stderr);
+    s->shown = false;
 }
 
 static int check_fit(const struct storm_options *o)

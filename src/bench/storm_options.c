@@ -12,7 +12,7 @@
  * was reported from had 256 CPUs. */
 #define MAX_THREADS 8192
 /* A day, so that sums of times stay sums. */
-#define MAX_DURATION (24 * 3600 * NSEC_PER_SEC)
+#define MAX_DURATION (UINT64_C(24) * 3600 * NSEC_PER_SEC)
 
 static const char *const how_names[] = {[STORM_KILL] = "kill", [STORM_EXIT] = "exit"};
 static const char *const memory_names[] = {

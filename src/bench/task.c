@@ -10,7 +10,7 @@
 #include "clock.h"
 
 /* These threads have no depth, and thousands of default stacks would be address space. */
-#define STACK_SIZE (256 * 1024)
+#define STACK_SIZE ((size_t)256 << 10)
 
 struct slice {
     volatile char *start;
@@ -57,15 +57,17 @@ static void touch_in_threads(const struct task_plan *plan, char *base, size_t si
     size_t n = (size_t)plan->o->threads;
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     size_t share = (size / page + n - 1) / n * page;
-    struct slice *slices = calloc(n, sizeof(*slices));
+    static struct slice *slices;
     static pthread_barrier_t touched;
 
+    slices = calloc(n, sizeof(*slices));
     if (!slices)
         child_fail(plan->report_fd, -ENOMEM, "the list of threads");
     pthread_barrier_init(&touched, NULL, (unsigned)n);
     for (size_t i = 0; i < n; i++) {
         size_t at = MIN(i * share, size);
-        slices[i] = (struct slice){base + at, MIN(share, size - at), page, &touched};
+        size_t len = MIN(share, size - at);
+        slices[i] = (struct slice){base + at, len, page, &touched};
     }
     for (size_t i = 1; i < n; i++)
         start_thread(plan, touch_and_stay, &slices[i]);

@@ -18,7 +18,7 @@ static void test_proc_field(void **state)
     } table[] = {
         {"Rss: 5 kB\n", 0, 5120},
         {"Threads:\t17\n", 0, 17}, /* key differs, see below */
-        {"Pss:  1 kB\nRss:              1728 kB\nRssx: 9 kB\n", 0, 1728 * 1024},
+        {"Pss:  1 kB\nRss:              1728 kB\nRssx: 9 kB\n", 0, UINT64_C(1728) * 1024},
         {"Rss: 18446744073709551615 kB\n", -ERANGE, 0},
         {"Rss: 18446744073709551616\n", -ERANGE, 0},
         {"Rss: 18446744073709551615", 0, UINT64_MAX},

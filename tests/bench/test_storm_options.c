@@ -8,6 +8,7 @@
 #include "storm_options.h"
 
 #define MAX_ARGS 8
+#define Q (UINT64_C(256) << 20) /* the default --size */
 #define M (UINT64_C(1) << 20)
 #define G (UINT64_C(1) << 30)
 
@@ -142,10 +143,10 @@ static void test_fits(void **state)
         bool fits;
     } table[] = {
         {{"--bystander=none"}, 4 * G, 4 * G, true},
-        {{"--bystander=none"}, 4 * G, 9 * 256 * M + 4 * G / 20, true},
-        {{"--bystander=none"}, 4 * G, 9 * 256 * M + 4 * G / 20 - 1, false},
-        {{"--bystander=shared"}, 4 * G, 9 * 256 * M + 4 * G / 20 + 64 * M, false},
-        {{"--bystander=shared"}, 4 * G, 9 * 256 * M + 4 * G / 20 + 128 * M, true},
+        {{"--bystander=none"}, 4 * G, 9 * Q + 4 * G / 20, true},
+        {{"--bystander=none"}, 4 * G, 9 * Q + 4 * G / 20 - 1, false},
+        {{"--bystander=shared"}, 4 * G, 9 * Q + 4 * G / 20 + 64 * M, false},
+        {{"--bystander=shared"}, 4 * G, 9 * Q + 4 * G / 20 + 128 * M, true},
         {{"--bystander=none", "--memory=peak"}, 4 * G, 2 * G, false},
         {{"--bystander=none", "--memory=shared"}, 4 * G, 1 * G, true},
         {{"--bystander=none", "--size=1K", "--tasks=1"}, 64 * M, 64 * M, false},
