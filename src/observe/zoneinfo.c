@@ -442,8 +442,10 @@ static int parse_text(struct parser *p, const char *text, size_t len)
         text = nl ? nl + 1 : end;
     }
 
-    if (p->t->n_zones == 0)
+    if (p->t->n_zones == 0) {
+        p->line = 1;
         return bad(p, "no zone");
+    }
     return zone_end(p);
 }
 

@@ -13,9 +13,10 @@ struct parse_error {
 };
 
 /* Parses len bytes (no NUL needed) into *t, whose arrays grow when they must and are reused:
- * no allocation once warm. Unknown lines are skipped. Truncated or contradictory text is -EBADMSG
- * with *ret_error filled, and *t is then empty. -ENOMEM, -EFBIG (beyond 4096 zones or 2^20
- * lists). A file without any zone is -EBADMSG. */
+ * no allocation once warm. Unknown lines are skipped. Truncated or contradictory text is -EBADMSG,
+ * and so is a file without any zone; -ENOMEM; -EFBIG (beyond 4096 zones or 2^20 lists). On errors
+ * *ret_error is filled and *t is empty. Text that ends with a whole zone is whole. Of the hot and
+ * the cold list of 2.6 ("cpu: 0 pcp: 0", "pcp: 1") the hot one is taken. */
 int zoneinfo_parse(const char *text, size_t len, struct zone_table *t,
                    struct parse_error *ret_error);
 
@@ -25,9 +26,10 @@ int zoneinfo_open(const char *path, struct zoneinfo **ret);
 void zoneinfo_close(struct zoneinfo *z);
 DEFINE_CLEANUP(struct zoneinfo *, zoneinfo_close)
 
-/* One read and parse. Errors as above, or of pread(2). */
+/* One read and parse. Errors as above, or of pread(2): *ret_error then has line 0. */
 int zoneinfo_read(struct zoneinfo *z, struct zone_table *t, struct parse_error *ret_error);
 
-/* Reads so far, and what the last one took. */
+/* Reads so far, failed ones included, and how long the kernel took for the last: an upper bound of
+ * what it held the locks of all zones together. */
 uint64_t zoneinfo_reads(const struct zoneinfo *z);
 nsec_t zoneinfo_last_cost(const struct zoneinfo *z);
