@@ -16,12 +16,12 @@ struct worker {
     bool busy; /* the submitting thread's own: from submit to collect */
 
     pthread_mutex_t lock; /* of what follows */
-    pthread_cond_t wake;
-    bool queued;    /* a job that the thread has not begun */
-    bool done;      /* a job that has ended and was not collected */
-    bool quit;      /* no more jobs will come */
-    bool ended;     /* the thread does not touch this any more */
-    bool abandoned; /* worker_free() gave up: the thread frees this itself */
+    pthread_cond_t wake;  /* CLOCK_MONOTONIC; of the thread, or at the end of worker_free() */
+    bool queued;          /* a job that the thread has not begun */
+    bool done;            /* a job that has ended and was not collected */
+    bool quit;            /* no more jobs will come */
+    bool ended;           /* the thread does not touch this any more */
+    bool abandoned;       /* worker_free() gave up: the thread frees this itself */
 };
 
 static void destroy(struct worker *w)
@@ -64,6 +64,7 @@ static void *worker_main(void *arg)
     pthread_mutex_lock(&w->lock);
     w->ended = true;
     bool mine = w->abandoned;
+    pthread_cond_signal(&w->wake);
     pthread_mutex_unlock(&w->lock);
     if (mine)
         destroy(w);
@@ -84,6 +85,15 @@ static int start_thread(struct worker *w, int rt_priority)
     return -r;
 }
 
+static void init_wake(pthread_cond_t *wake)
+{
+    pthread_condattr_t attr;
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(wake, &attr);
+    pthread_condattr_destroy(&attr);
+}
+
 int worker_new(void (*fn)(void *arg), void *arg, int rt_priority, struct worker **ret)
 {
     struct worker *w = calloc(1, sizeof(*w));
@@ -92,7 +102,7 @@ int worker_new(void (*fn)(void *arg), void *arg, int rt_priority, struct worker 
     w->fn = fn;
     w->arg = arg;
     pthread_mutex_init(&w->lock, NULL);
-    pthread_cond_init(&w->wake, NULL);
+    init_wake(&w->wake);
     w->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 
     int r = w->fd < 0 ? -errno : start_thread(w, rt_priority);
@@ -104,37 +114,35 @@ int worker_new(void (*fn)(void *arg), void *arg, int rt_priority, struct worker 
     return 0;
 }
 
-/* True if the thread has ended in the meantime; otherwise it frees the worker when it does. */
-static bool abandon(struct worker *w)
+static struct timespec deadline(nsec_t patience)
 {
-    pthread_mutex_lock(&w->lock);
-    bool ended = w->ended;
-    w->abandoned = !ended;
-    pthread_mutex_unlock(&w->lock);
-    return ended;
+    nsec_t now = clock_monotonic();
+    nsec_t until = now + MIN(patience, (nsec_t)INT64_MAX - now);
+    return (struct timespec){.tv_sec = (time_t)(until / NSEC_PER_SEC),
+                             .tv_nsec = (long)(until % NSEC_PER_SEC)};
 }
 
 bool worker_free(struct worker *w, nsec_t patience)
 {
     if (!w)
         return true;
-    pthread_t thread = w->thread;
+    pthread_t thread = w->thread; /* once abandoned, w may be gone at any time */
+    struct timespec until = deadline(patience);
+
     pthread_mutex_lock(&w->lock);
     w->quit = true;
     pthread_cond_signal(&w->wake);
+    for (int r = 0; !w->ended && r == 0;)
+        r = pthread_cond_timedwait(&w->wake, &w->lock, &until);
+    bool ended = w->ended;
+    w->abandoned = !ended;
     pthread_mutex_unlock(&w->lock);
 
-    nsec_t now = clock_monotonic();
-    nsec_t until = now + MIN(patience, (nsec_t)INT64_MAX - now);
-    struct timespec ts = {.tv_sec = (time_t)(until / NSEC_PER_SEC),
-                          .tv_nsec = (long)(until % NSEC_PER_SEC)};
-    if (pthread_clockjoin_np(thread, NULL, CLOCK_MONOTONIC, &ts) != 0) {
-        if (!abandon(w)) {
-            pthread_detach(thread);
-            return false;
-        }
-        pthread_join(thread, NULL);
+    if (!ended) {
+        pthread_detach(thread);
+        return false;
     }
+    pthread_join(thread, NULL);
     destroy(w);
     return true;
 }

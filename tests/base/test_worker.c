@@ -137,7 +137,6 @@ static void test_hung_job_is_given_up(void **state)
     for (int i = 0; i < 60000 && has_descriptor(fd); i++)
         poll(NULL, 0, 1);
     assert_false(has_descriptor(fd)); /* ... and freed by the thread when it returns */
-    assert_int_equal(j.runs, 1);
 }
 
 static void test_thread_takes_no_signal(void **state)
