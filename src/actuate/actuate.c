@@ -74,7 +74,7 @@ static void close_state(struct actuator *a)
 
 static bool holds_any(const struct actuator *a)
 {
-    for (int id = 0; id < KNOB_MAX; id++)
+    for (enum knob_id id = 0; id < KNOB_MAX; id++)
         if (a->journal.knob[id].held)
             return true;
     return false;
@@ -89,7 +89,7 @@ int actuator_open(const struct actuator_config *c, struct actuator **ret)
 {
     if (!journal_boot_id_valid(c->boot_id))
         return -EINVAL;
-    _cleanup_(actuator_closep) struct actuator *a = calloc(1, sizeof(*a));
+    struct actuator *a = calloc(1, sizeof(*a));
     if (!a)
         return -ENOMEM;
     a->dir_fd = a->lock_fd = -1;
@@ -97,9 +97,10 @@ int actuator_open(const struct actuator_config *c, struct actuator **ret)
     memcpy(a->journal.boot_id, c->boot_id, strlen(c->boot_id) + 1);
     int r = actuator_configure(a, c);
     if (r < 0)
-        return r;
-    *ret = TAKE_PTR(a);
-    return 0;
+        actuator_close(a);
+    else
+        *ret = a;
+    return r;
 }
 
 void actuator_close(struct actuator *a)
@@ -196,7 +197,7 @@ static void begin(const struct actuator *a, enum plan_action action, struct outc
 
 static void end(const struct actuator *a, struct outcome *o)
 {
-    for (int id = 0; id < KNOB_MAX; id++)
+    for (enum knob_id id = 0; id < KNOB_MAX; id++)
         if (a->journal.knob[id].held)
             note_value(&o->original, id, a->journal.knob[id].original);
     o->ended = clock_monotonic();
@@ -345,7 +346,7 @@ void actuator_set(struct actuator *a, const struct knob_values *from,
     begin(a, PLAN_SET, ret);
     if (!a->recovered)
         note(ret, 0, OUTCOME_FAILED, -EUCLEAN);
-    for (int id = 0; id < KNOB_MAX && !graver(ret->kind, OUTCOME_DONE); id++)
+    for (enum knob_id id = 0; id < KNOB_MAX && !graver(ret->kind, OUTCOME_DONE); id++)
         if (values->has[id])
             set_knob(a, id, from, values->value[id], ret);
     end(a, ret);
@@ -371,7 +372,7 @@ static enum outcome_kind restore_knob(struct actuator *a, enum knob_id id, struc
  * file from us, and --restore outside of it still finds it. */
 static void restore_held(struct actuator *a, struct outcome *o)
 {
-    for (int id = 0; id < KNOB_MAX; id++) {
+    for (enum knob_id id = 0; id < KNOB_MAX; id++) {
         if (!a->journal.knob[id].held)
             continue;
         if (!graver(restore_knob(a, id, o), OUTCOME_FOREIGN))

@@ -35,7 +35,7 @@ static uint64_t checksum(const char *text, size_t len)
 size_t journal_format(const struct journal *j, char buf[static JOURNAL_TEXT_MAX])
 {
     size_t n = (size_t)snprintf(buf, JOURNAL_TEXT_MAX, JOURNAL_HEADER "boot %.39s\n", j->boot_id);
-    for (int id = 0; id < KNOB_MAX; id++) {
+    for (enum knob_id id = 0; id < KNOB_MAX; id++) {
         const struct journal_entry *e = &j->knob[id];
         if (e->held)
             n += (size_t)snprintf(buf + n, JOURNAL_TEXT_MAX - n,
@@ -61,7 +61,7 @@ static bool scan_value(char **line, const char *name, enum knob_id id, int *ret)
 static void scan_entry(char *line, struct journal *j)
 {
     const char *key = strsep(&line, " ");
-    for (int id = 0; id < KNOB_MAX; id++) {
+    for (enum knob_id id = 0; id < KNOB_MAX; id++) {
         struct journal_entry e = {.held = true};
         if (strcmp(key, knob_table[id].key) == 0 &&
             scan_value(&line, "original=", id, &e.original) &&
@@ -118,7 +118,7 @@ int journal_read(int dir_fd, struct journal *ret)
 
 int journal_save(int dir_fd, const struct journal *j)
 {
-    for (int id = 0; id < KNOB_MAX; id++) {
+    for (enum knob_id id = 0; id < KNOB_MAX; id++) {
         if (j->knob[id].held) {
             char buf[JOURNAL_TEXT_MAX];
             size_t len = journal_format(j, buf);

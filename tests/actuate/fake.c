@@ -30,10 +30,10 @@ static bool unshare_as_root_of_our_own(void)
 
     if (unshare(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWNET) < 0)
         return false;
-    snprintf(map, sizeof(map), "0 %u 1", uid);
+    (void)snprintf(map, sizeof(map), "0 %u 1", uid);
     if (!write_text("/proc/self/setgroups", "deny") || !write_text("/proc/self/uid_map", map))
         return false;
-    snprintf(map, sizeof(map), "0 %u 1", gid);
+    (void)snprintf(map, sizeof(map), "0 %u 1", gid);
     return write_text("/proc/self/gid_map", map);
 }
 
@@ -61,7 +61,7 @@ void fake_reset(void)
 {
     if (!entered)
         skip();
-    for (int id = 0; id < KNOB_MAX; id++)
+    for (enum knob_id id = 0; id < KNOB_MAX; id++)
         remove_knob(id);
     while (umount2(FAKE_RUN, MNT_DETACH) == 0)
         ;
@@ -102,6 +102,6 @@ int fake_get(enum knob_id id)
 void fake_set(enum knob_id id, int value)
 {
     char text[16];
-    snprintf(text, sizeof(text), "%d\n", value);
+    (void)snprintf(text, sizeof(text), "%d\n", value);
     assert_true(write_text(knob_table[id].path, text));
 }

@@ -26,8 +26,8 @@ void fake_file(enum knob_id id, const char *text);
  * it refuses with EINVAL what it does not like. False (SKIP) where the kernel has no such sysctl.
  */
 bool fake_sysctl(enum knob_id id, const char *path);
-#define FAKE_ANY_INT "/proc/sys/net/ipv4/tcp_reordering"
-#define FAKE_ANY_INT_TOO "/proc/sys/net/ipv4/tcp_max_syn_backlog"
+#define FAKE_ANY_INT "/proc/sys/net/ipv4/tcp_max_syn_backlog"
+#define FAKE_ANY_INT_TOO "/proc/sys/net/ipv4/tcp_base_mss"
 #define FAKE_1_TO_255 "/proc/sys/net/ipv4/ip_default_ttl"
 
 /* Remounts the knob read-only, as a sandbox does. */

@@ -282,15 +282,15 @@ static void run_scenario(const struct scenario *sc, bool dry_run)
     struct actuator *a = start(dry_run);
     char text[64], expected[64];
 
-    snprintf(expected, sizeof(expected), "%s", sc->initial);
+    (void)snprintf(expected, sizeof(expected), "%s", sc->initial);
     for (const struct step *s = sc->steps; s < sc->steps + STEPS && s->op != END; s++) {
         print_message("%s, step %d%s\n", sc->name, (int)(s - sc->steps) + 1,
                       dry_run ? ", dry run" : "");
         run_step(a, s, dry_run);
         if (s->foreign != NOBODY)
-            snprintf(expected, sizeof(expected), "%d\n", s->foreign);
+            (void)snprintf(expected, sizeof(expected), "%d\n", s->foreign);
         if (s->writes > 0 && !dry_run)
-            snprintf(expected, sizeof(expected), "%d\n", s->after);
+            (void)snprintf(expected, sizeof(expected), "%d\n", s->after);
         assert_true(read_file(knob_table[KNOB_FRACTION].path, text, sizeof(text)) >= 0);
         assert_string_equal(text, expected);
     }
@@ -525,7 +525,7 @@ static struct actuator *unrecovered(void)
 static void leave_journal(const char *boot_id, int original, int last, int next)
 {
     struct journal j = {.knob = {[KNOB_FRACTION] = {true, original, last, next}}};
-    snprintf(j.boot_id, sizeof(j.boot_id), "%s", boot_id);
+    (void)snprintf(j.boot_id, sizeof(j.boot_id), "%s", boot_id);
     mkdir(FAKE_STATE, 0755);
     _cleanup_close_ int fd = open(FAKE_STATE, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     assert_int_equal(journal_save(fd, &j), 0);

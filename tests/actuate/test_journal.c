@@ -26,7 +26,7 @@ static const struct journal none = {.boot_id = BOOT};
 static void assert_same(const struct journal *a, const struct journal *b)
 {
     assert_string_equal(a->boot_id, b->boot_id);
-    for (int id = 0; id < KNOB_MAX; id++) {
+    for (enum knob_id id = 0; id < KNOB_MAX; id++) {
         assert_int_equal(a->knob[id].held, b->knob[id].held);
         assert_int_equal(a->knob[id].original, b->knob[id].original);
         assert_int_equal(a->knob[id].last, b->knob[id].last);
@@ -106,7 +106,8 @@ static size_t seal(char *text)
     uint64_t sum = UINT64_C(14695981039346656037);
     for (size_t i = 0; i < len; i++)
         sum = (sum ^ (unsigned char)text[i]) * UINT64_C(1099511628211);
-    return len + (size_t)sprintf(text + len, "sum %016llx\n", (unsigned long long)sum);
+    return len + (size_t)snprintf(text + len, JOURNAL_TEXT_MAX - len, "sum %016llx\n",
+                                  (unsigned long long)sum);
 }
 
 /* Each is sealed with the right sum: only its content is wrong. */
@@ -161,7 +162,8 @@ static void test_forged(void **state)
     (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(forged); i++) {
         char text[JOURNAL_TEXT_MAX];
-        strcpy(text, forged[i]);
+        assert_true(strlen(forged[i]) < sizeof(text) - sizeof("sum 0123456789abcdef\n"));
+        memcpy(text, forged[i], strlen(forged[i]) + 1);
         refused(text, seal(text));
     }
     char text[JOURNAL_TEXT_MAX] = V("high_fraction original=0 last=0 next=8");
