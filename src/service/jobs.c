@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "jobs.h"
+
+#include "knobs.h"
+#include "worker.h"
+
+struct jobs {
+    struct worker *worker;
+    struct actuator *actuator;
+    struct job current, next;
+    bool has_next;
+};
+
+static void run(void *arg)
+{
+    struct jobs *j = arg;
+    struct job *job = &j->current;
+
+    switch (job->kind) {
+    case JOB_RECOVER:
+        actuator_recover(j->actuator, &job->outcome);
+        break;
+    case JOB_READ:
+        job->error = knobs_read(&job->values);
+        break;
+    case JOB_SET:
+        actuator_set(j->actuator, &job->plan.from, &job->plan.values, &job->outcome);
+        break;
+    case JOB_RESTORE:
+        actuator_restore(j->actuator, &job->outcome);
+        break;
+    }
+}
+
+int jobs_new(struct actuator *a, struct jobs **ret)
+{
+    _cleanup_free_ struct jobs *j = calloc(1, sizeof(*j));
+
+    if (!j)
+        return -ENOMEM;
+    int r = worker_new(run, j, 1, &j->worker);
+    if (r < 0)
+        return r;
+    j->actuator = a;
+    *ret = TAKE_PTR(j);
+    return 0;
+}
+
+bool jobs_free(struct jobs *j, nsec_t patience)
+{
+    if (!j)
+        return true;
+    if (!worker_free(j->worker, patience))
+        return false;
+    actuator_close(j->actuator);
+    free(j);
+    return true;
+}
+
+static int start(struct jobs *j, const struct job *job, nsec_t now)
+{
+    j->current = *job;
+    j->current.submitted = now;
+    return worker_submit(j->worker);
+}
+
+int jobs_submit(struct jobs *j, const struct job *job, nsec_t now)
+{
+    if (!worker_busy(j->worker))
+        return start(j, job, now);
+    if (j->has_next && j->next.kind != JOB_READ)
+        return -EBUSY;
+    j->next = *job;
+    j->has_next = true;
+    return 0;
+}
+
+int jobs_fd(const struct jobs *j)
+{
+    return worker_fd(j->worker);
+}
+
+bool jobs_collect(struct jobs *j, struct job *ret, nsec_t now)
+{
+    if (!worker_collect(j->worker))
+        return false;
+    *ret = j->current;
+    if (j->has_next) {
+        j->has_next = false;
+        start(j, &j->next, now);
+    }
+    return true;
+}
+
+nsec_t jobs_running_since(const struct jobs *j)
+{
+    return worker_busy(j->worker) ? j->current.submitted : 0;
+}
+
+int jobs_configure(struct jobs *j, const struct actuator_config *c)
+{
+    return worker_busy(j->worker) ? -EBUSY : actuator_configure(j->actuator, c);
+}
+
+int jobs_yield(struct jobs *j, enum knob_id knob)
+{
+    if (worker_busy(j->worker))
+        return -EBUSY;
+    actuator_yield(j->actuator, knob);
+    return 0;
+}

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "watch.h"
+
+#include <stdarg.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+#include "clock.h"
+#include "hostfacts.h"
+#include "psi.h"
+#include "vmstat.h"
+
+#define ZONEINFO_PATH "/proc/zoneinfo"
+
+/* Memory stalls that make a look worth while: 10 % of half a second. */
+#define PSI_STALL (50 * NSEC_PER_MSEC)
+#define PSI_WINDOW (500 * NSEC_PER_MSEC)
+
+struct watch {
+    struct params params;
+    watch_say say;
+    void *say_arg;
+    struct host_facts host;
+    struct zone_table zones;
+    struct zoneinfo *zoneinfo;
+    struct vmstat *vmstat;
+    struct exits *exits;
+    int psi_fd;
+    bool exits_missing_told;
+    struct snapshot s;
+};
+
+static _printf_(4, 5) void say(struct watch *w, enum event_kind kind, enum event_level level,
+                               const char *fmt, ...)
+{
+    char text[384];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof(text), fmt, ap);
+    va_end(ap);
+    w->say(w->say_arg, kind, level, text);
+}
+
+void watch_zoneinfo(struct watch *w, nsec_t now)
+{
+    struct parse_error where = {0};
+
+    if (!w->zoneinfo)
+        return;
+    int r = zoneinfo_read(w->zoneinfo, &w->zones, &where);
+    bool worked = w->s.signals[SIGNAL_ZONEINFO];
+    w->s.signals[SIGNAL_ZONEINFO] = r >= 0;
+    if (r >= 0) {
+        w->s.zones_at = now;
+        return;
+    }
+    if (!worked && now != 0)
+        return;
+    if (r == -EBADMSG)
+        say(w, EVENT_SIGNAL, LEVEL_WARNING,
+            ZONEINFO_PATH ":%u: %s; no knob value can be computed, storms are only reported",
+            where.line, where.reason);
+    else
+        say(w, EVENT_SIGNAL, LEVEL_WARNING,
+            ZONEINFO_PATH " cannot be read: %s; no knob value can be computed", strerror(-r));
+}
+
+static void open_zoneinfo(struct watch *w)
+{
+    int r = zoneinfo_open(ZONEINFO_PATH, &w->zoneinfo);
+
+    if (r < 0)
+        say(w, EVENT_SIGNAL, LEVEL_WARNING,
+            ZONEINFO_PATH " cannot be opened: %s; no knob value can be computed, storms are only "
+                          "reported",
+            strerror(-r));
+    else
+        watch_zoneinfo(w, clock_monotonic());
+}
+
+static void open_vmstat(struct watch *w)
+{
+    if (!w->params.vmstat)
+        return;
+    int r = vmstat_open(&w->vmstat);
+    if (r >= 0)
+        r = vmstat_read(w->vmstat, &w->s.vm);
+    w->s.signals[SIGNAL_VMSTAT] = r >= 0;
+    if (r < 0)
+        say(w, EVENT_SIGNAL, LEVEL_WARNING,
+            "/proc/vmstat cannot be read: %s; false alarms go unnoticed until the last exit",
+            strerror(-r));
+}
+
+static void open_psi(struct watch *w)
+{
+    struct psi psi;
+    nsec_t window;
+
+    if (!w->params.psi)
+        return;
+    int r = psi_read(PSI_MEMORY, &psi);
+    w->s.signals[SIGNAL_PSI] = r >= 0;
+    if (r < 0) {
+        say(w, EVENT_SIGNAL, LEVEL_INFO, "no pressure information: %s; everything else works",
+            r == -ENOENT       ? "compiled out (CONFIG_PSI)"
+            : r == -EOPNOTSUPP ? "switched off (boot with psi=1)"
+                               : strerror(-r));
+        return;
+    }
+    w->psi_fd = psi_trigger(PSI_MEMORY, PSI_STALL, PSI_WINDOW, &window);
+    if (w->psi_fd < 0)
+        say(w, EVENT_SIGNAL, LEVEL_INFO, "no trigger on memory pressure: %s; its totals are read",
+            strerror(-w->psi_fd));
+}
+
+static const char *exits_why(int error)
+{
+    switch (error) {
+    case -EPERM:
+        return "CAP_NET_ADMIN is missing, or this is a container";
+    case -ENOENT:
+        return "kernel without CONFIG_TASKSTATS";
+    default:
+        return strerror(-error);
+    }
+}
+
+static void open_exits(struct watch *w)
+{
+    const struct exits_config c = {.task_size = w->params.task_size,
+                                   .task_timeout = w->params.task_timeout,
+                                   .page_size = w->host.page_size};
+    if (!w->params.taskstats)
+        return;
+    int r = exits_open(&c, &w->host, &w->exits);
+    w->s.signals[SIGNAL_TASKSTATS] = r >= 0;
+    if (r < 0 && !w->exits_missing_told) {
+        say(w, EVENT_SIGNAL, LEVEL_WARNING,
+            "exits are not announced: %s; storms are seen in /proc/vmstat, up to 500 ms late",
+            exits_why(r));
+        w->exits_missing_told = true;
+        return;
+    }
+    if (r < 0)
+        return;
+    if (w->exits_missing_told)
+        say(w, EVENT_SIGNAL, LEVEL_NOTICE, "exits are announced again");
+    w->exits_missing_told = false;
+    if (!exits_get_stats(w->exits).filtered)
+        say(w, EVENT_SIGNAL, LEVEL_NOTICE,
+            "the layout of taskstats could not be verified; no filter in the kernel, every exit "
+            "wakes us");
+}
+
+int watch_open(const struct params *p, watch_say say_fn, void *arg, struct watch **ret)
+{
+    struct watch *w = calloc(1, sizeof(*w));
+
+    if (!w)
+        return -ENOMEM;
+    w->params = *p;
+    w->say = say_fn;
+    w->say_arg = arg;
+    w->psi_fd = -1;
+    w->s.host = &w->host;
+    w->s.zones = &w->zones;
+    open_zoneinfo(w);
+    hostfacts_read(w->s.signals[SIGNAL_ZONEINFO] ? &w->zones : NULL, &w->host);
+    open_vmstat(w);
+    open_psi(w);
+    open_exits(w);
+    *ret = w;
+    return 0;
+}
+
+void watch_close(struct watch *w)
+{
+    if (!w)
+        return;
+    exits_close(w->exits);
+    vmstat_close(w->vmstat);
+    zoneinfo_close(w->zoneinfo);
+    zone_table_done(&w->zones);
+    closep(&w->psi_fd);
+    free(w);
+}
+
+const struct host_facts *watch_host(const struct watch *w)
+{
+    return &w->host;
+}
+
+const struct zone_table *watch_zones(const struct watch *w)
+{
+    return &w->zones;
+}
+
+int watch_exits_fd(const struct watch *w)
+{
+    return w->exits ? exits_fd(w->exits) : -1;
+}
+
+int watch_psi_fd(const struct watch *w)
+{
+    return w->psi_fd;
+}
+
+bool watch_exits(struct watch *w, nsec_t now)
+{
+    if (!w->exits)
+        return false;
+    int r = exits_process(w->exits, now);
+    if (r >= 0)
+        return r > 0;
+    say(w, EVENT_SIGNAL, LEVEL_WARNING,
+        "exits are not announced any more: %s; storms are seen in /proc/vmstat until they are",
+        strerror(-r));
+    w->exits_missing_told = true;
+    w->s.signals[SIGNAL_TASKSTATS] = false;
+    exits_close(TAKE_PTR(w->exits));
+    return true;
+}
+
+nsec_t watch_deadline(const struct watch *w)
+{
+    return w->exits ? exits_deadline(w->exits) : NSEC_INFINITY;
+}
+
+void watch_look(struct watch *w)
+{
+    if (!w->vmstat)
+        return;
+    int r = vmstat_read(w->vmstat, &w->s.vm);
+    if ((r >= 0) == w->s.signals[SIGNAL_VMSTAT])
+        return;
+    w->s.signals[SIGNAL_VMSTAT] = r >= 0;
+    if (r < 0)
+        say(w, EVENT_SIGNAL, LEVEL_WARNING, "/proc/vmstat cannot be read any more: %s",
+            strerror(-r));
+    else
+        say(w, EVENT_SIGNAL, LEVEL_NOTICE, "/proc/vmstat can be read again");
+}
+
+static void read_pressure(struct watch *w)
+{
+    struct psi psi;
+
+    if (!w->s.signals[SIGNAL_PSI])
+        return;
+    if (psi_read(PSI_MEMORY, &psi) >= 0 && psi.has_some)
+        w->s.psi_memory_some = psi.some;
+    if (psi_read(PSI_CPU, &psi) >= 0 && psi.has_some)
+        w->s.psi_cpu_some = psi.some;
+}
+
+void watch_psi(struct watch *w, uint32_t events)
+{
+    if (events & EPOLLERR) {
+        say(w, EVENT_SIGNAL, LEVEL_NOTICE,
+            "the trigger on memory pressure is void; its totals are read at each tick instead");
+        closep(&w->psi_fd);
+        w->psi_fd = -1;
+    }
+    read_pressure(w);
+}
+
+static void note_hotplug(struct watch *w)
+{
+    if (!hostfacts_update(&w->host))
+        return;
+    say(w, EVENT_NOTICE, LEVEL_INFO, "the machine changed: %u of %u CPUs are online",
+        w->host.cpus_online, w->host.cpus_possible);
+    int r = w->exits ? exits_hotplug(w->exits, &w->host) : 0;
+    if (r < 0)
+        say(w, EVENT_SIGNAL, LEVEL_WARNING, "exits on new CPUs are not announced: %s",
+            strerror(-r));
+    if (w->s.tasks == 0)
+        watch_zoneinfo(w, clock_monotonic());
+}
+
+bool watch_tick(struct watch *w)
+{
+    note_hotplug(w);
+    read_pressure(w);
+    if (w->exits || !w->params.taskstats)
+        return false;
+    open_exits(w);
+    return w->exits != NULL;
+}
+
+void watch_forget(struct watch *w)
+{
+    if (w->exits)
+        exits_forget(w->exits);
+}
+
+void watch_knobs(struct watch *w, const struct knob_values *v)
+{
+    w->s.knobs = *v;
+    w->s.knobs_known = true;
+}
+
+const struct snapshot *watch_snapshot(struct watch *w)
+{
+    if (w->exits) {
+        exits_snapshot(w->exits, &w->s);
+        w->s.message_at = exits_last_message(w->exits);
+    } else {
+        w->s.n_groups = w->s.tasks = 0;
+        memset(w->s.node_tasks, 0, sizeof(w->s.node_tasks));
+    }
+    return &w->s;
+}
+
+struct exits_stats watch_exits_stats(const struct watch *w)
+{
+    return w->exits ? exits_get_stats(w->exits) : (struct exits_stats){0};
+}
+
+uint64_t watch_zoneinfo_reads(const struct watch *w)
+{
+    return w->zoneinfo ? zoneinfo_reads(w->zoneinfo) : 0;
+}
