@@ -11,16 +11,6 @@
 #define MAIN_FILE "/etc/pcptuned/pcptuned.conf"
 #define FILE_MAX (1U << 20) /* bytes; the documented example has 6 KiB */
 
-/* "FILE:LINE" or "default"; NULL without memory. */
-static char *origin_text(const struct config_origin *o)
-{
-    char *text;
-
-    if (!o->file)
-        return strdup("default");
-    return asprintf(&text, "%s:%u", o->file, o->line) < 0 ? NULL : text;
-}
-
 static size_t key_at(size_t offset)
 {
     size_t i = 0;
@@ -29,19 +19,17 @@ static size_t key_at(size_t offset)
     return i;
 }
 
+/* Where this happens both have been set, for the defaults are the ends of the range. */
 static int check_bounds(struct config_result *r, size_t lo, size_t hi)
 {
     const struct config_key *k_lo = &config_table[lo], *k_hi = &config_table[hi];
-    _cleanup_free_ char *at_lo = origin_text(&r->origins[lo]);
-    _cleanup_free_ char *at_hi = origin_text(&r->origins[hi]);
+    const struct config_origin *at_lo = &r->origins[lo], *at_hi = &r->origins[hi];
     char min[CONFIG_TEXT], max[CONFIG_TEXT];
 
-    if (!at_lo || !at_hi)
-        return -ENOMEM;
-    return result_add_error(r,
-                            "%s: [%s] %s=: %s is above %s=%s (%s); accepted is a minimum up to it",
-                            at_lo, k_lo->section, k_lo->name, config_format(k_lo, &r->params, min),
-                            k_hi->name, config_format(k_hi, &r->params, max), at_hi);
+    return result_add_error(
+        r, "%s:%u: [%s] %s=: %s is above %s=%s (%s:%u); accepted is a minimum up to it",
+        at_lo->file, at_lo->line, k_lo->section, k_lo->name, config_format(k_lo, &r->params, min),
+        k_hi->name, config_format(k_hi, &r->params, max), at_hi->file, at_hi->line);
 }
 
 int config_check(struct config_result *r)

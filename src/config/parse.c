@@ -76,7 +76,7 @@ static char *hint(const char *name, const char *section, const char *before, con
 
     for (size_t i = 0; i < n; i++) {
         unsigned d = text_distance(name, words[i]);
-        if (d < best && 3 * d <= strlen(words[i])) {
+        if (d < best && d <= strlen(words[i]) / 3) {
             best = d;
             snprintf(buf, HINT_MAX, "did you mean %s%s%s?", before, words[i], after);
         }

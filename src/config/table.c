@@ -207,12 +207,13 @@ char *config_range(const struct config_key *k, char buf[CONFIG_TEXT])
 {
     char lo[CONFIG_TEXT], hi[CONFIG_TEXT];
 
-    if (k->type == CONFIG_BOOL)
-        return strcpy(buf, "yes or no");
     if (k->type >= CONFIG_MODE)
         return enum_range(k, buf);
     print_value(k, k->min, lo);
     print_value(k, k->max, hi);
-    snprintf(buf, CONFIG_TEXT, "%.20s to %.20s%s", lo, hi, k->infinity ? ", or infinity" : "");
+    if (k->type == CONFIG_BOOL)
+        snprintf(buf, CONFIG_TEXT, "%.20s or %.20s", hi, lo);
+    else
+        snprintf(buf, CONFIG_TEXT, "%.20s to %.20s%s", lo, hi, k->infinity ? ", or infinity" : "");
     return buf;
 }

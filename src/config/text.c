@@ -43,9 +43,11 @@ char *text_show(const char *s, size_t len, char buf[static TEXT_SHOWN])
 {
     size_t shown = MIN(len, (size_t)40);
 
+    memcpy(buf, s, shown);
     for (size_t i = 0; i < shown; i++)
-        buf[i] = s[i] >= ' ' && s[i] <= '~' ? s[i] : '?';
-    strcpy(buf + shown, len > shown ? "..." : "");
+        if (buf[i] < ' ' || buf[i] > '~')
+            buf[i] = '?';
+    snprintf(buf + shown, TEXT_SHOWN - shown, "%s", len > shown ? "..." : "");
     return buf;
 }
 

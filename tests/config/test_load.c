@@ -16,7 +16,17 @@
 #define LOCAL "usr/local/lib/pcptuned/pcptuned.conf.d/"
 #define VENDOR "usr/lib/pcptuned/pcptuned.conf.d/"
 
-#define READ_ERROR(what) ": cannot be read: " what "; accepted is a regular file up to 1 MiB"
+#define REGULAR "; accepted is a regular file up to 1 MiB"
+#define MISSING ": cannot be read: No such file or directory" REGULAR
+#define DIRECTORY ": cannot be read: Is a directory" REGULAR
+#define NOT_DIRECTORY ": cannot be read: Not a directory" REGULAR
+#define NOT_REGULAR ": cannot be read: Not a regular file" REGULAR
+#define LOOP ": cannot be read: Too many levels of symbolic links" REGULAR
+#define LARGE ": cannot be read: Larger than 1 MiB" REGULAR
+#define DENIED ": cannot be read: Permission denied" REGULAR
+
+#define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
+#define NONE ((const char *const[]){NULL})
 
 /* A tree below a directory of its own; each test starts in it, empty. */
 static char root[] = "/tmp/pcptuned-test-XXXXXX";
@@ -24,7 +34,7 @@ static char root[] = "/tmp/pcptuned-test-XXXXXX";
 static int enter(void **state)
 {
     (void)state;
-    strcpy(root + sizeof(root) - 7, "XXXXXX");
+    memset(root + sizeof(root) - 7, 'X', 6);
     return !mkdtemp(root) || chdir(root) < 0 || chmod(root, 0755) < 0;
 }
 
@@ -59,24 +69,32 @@ static void write_text(const char *path, const char *text)
     assert_int_equal(fclose(f), 0);
 }
 
-/* Loads, and compares what was read and what was wrong; a line each, root left out. */
-static void expect(const char *main_file, const char *files, const char *errors,
+/* Compares texts with root left out. */
+static void expect_list(char **got, size_t n, const char *const *expected)
+{
+    size_t i;
+
+    for (i = 0; i < n && expected[i]; i++) {
+        char text[1024];
+        size_t len = 0;
+        for (const char *c = got[i]; *c && len < sizeof(text) - 1;) {
+            if (strncmp(c, root, strlen(root)) == 0)
+                c += strlen(root) + 1;
+            text[len++] = *c++;
+        }
+        text[len] = '\0';
+        assert_string_equal(text, expected[i]);
+    }
+    if (i < n || expected[i])
+        fail_msg("%s: \"%s\"", i < n ? "unexpected" : "missing", i < n ? got[i] : expected[i]);
+}
+
+static void expect(const char *main_file, const char *const *files, const char *const *errors,
                    struct config_result *r)
 {
-    char expected[4096] = "", got[4096] = "";
     int result = config_load(root, main_file, r);
-
-    for (size_t i = 0; i < r->n_files + r->n_errors; i++) {
-        const char *text = i < r->n_files ? r->files[i] : r->errors[i - r->n_files];
-        const char *from;
-        while ((from = strstr(text, root))) {
-            strncat(got, text, (size_t)(from - text));
-            text = from + strlen(root) + 1;
-        }
-        strcat(strcat(got, text), "\n");
-    }
-    snprintf(expected, sizeof(expected), "%s%s", files, errors);
-    assert_string_equal(got, expected);
+    expect_list(r->errors, r->n_errors, errors);
+    expect_list(r->files, r->n_files, files);
     assert_int_equal(result, *errors ? -EINVAL : 0);
 }
 
@@ -104,7 +122,7 @@ static void nothing_there(void **state)
     struct params p = params_default();
 
     (void)state;
-    expect(NULL, "", "", &r);
+    expect(NULL, NONE, NONE, &r);
     for (size_t i = 0; i < CONFIG_KEYS; i++) {
         const struct config_key *k = &config_table[i];
         assert_memory_equal((char *)&r.params + k->offset, (char *)&p + k->offset, k->size);
@@ -136,9 +154,9 @@ static void order_and_precedence(void **state)
     write_text(ETC "README", "rubbish\n");
 
     expect(NULL,
-           MAIN "\n" ETC "10-admin.conf\n" RUN "20-same.conf\n" LOCAL "50-local.conf\n" RUN
-                "50-run.conf\n" VENDOR "90-vendor.conf\n",
-           "", &r);
+           LIST(MAIN, ETC "10-admin.conf", RUN "20-same.conf", LOCAL "50-local.conf",
+                RUN "50-run.conf", VENDOR "90-vendor.conf"),
+           NONE, &r);
     assert_int_equal(r.params.target_wait, 90000);
     assert_int_equal(r.params.dwell, 10 * NSEC_PER_SEC);
     assert_int_equal(r.params.hold, 3 * NSEC_PER_SEC);
@@ -160,7 +178,7 @@ static void names_sort_by_byte(void **state)
     write_text(ETC "B.conf", "#\n");
     write_text(RUN "9.conf", "#\n");
     write_text(VENDOR "10.conf", "#\n");
-    expect(NULL, VENDOR "10.conf\n" RUN "9.conf\n" ETC "B.conf\n" ETC "a.conf\n", "", &r);
+    expect(NULL, LIST(VENDOR "10.conf", RUN "9.conf", ETC "B.conf", ETC "a.conf"), NONE, &r);
     config_result_done(&r);
 }
 
@@ -179,7 +197,7 @@ static void masking(void **state)
     assert_int_equal(symlink("/dev/null", VENDOR "30-late.conf"), 0);
     assert_int_equal(symlink("/dev/null", MAIN), 0);
 
-    expect(NULL, LOCAL "30-late.conf\n", "", &r);
+    expect(NULL, LIST(LOCAL "30-late.conf"), NONE, &r);
     assert_int_equal(r.params.tick, 10 * NSEC_PER_SEC);
     assert_int_equal(r.params.hold, NSEC_PER_SEC);
     assert_int_equal(r.params.dwell, 3 * NSEC_PER_SEC);
@@ -193,7 +211,7 @@ static void empty_value_resets(void **state)
     (void)state;
     write_text(MAIN, "[Daemon]\nMode=dry-run\nTick=1s\n");
     write_text(ETC "a.conf", "[Daemon]\nMode=\n");
-    expect(NULL, MAIN "\n" ETC "a.conf\n", "", &r);
+    expect(NULL, LIST(MAIN, ETC "a.conf"), NONE, &r);
     assert_int_equal(r.params.mode, MODE_APPLY);
     assert_int_equal(r.params.tick, NSEC_PER_SEC);
     expect_origin(&r, "Mode", ETC "a.conf", 2);
@@ -210,16 +228,16 @@ static void other_main_file(void **state)
     write_text("mine", "[Daemon]\nTick=1s\nMode=off\n");
     write_text(ETC "a.conf", "[Daemon]\nTick=2s\n");
     snprintf(path, sizeof(path), "%s/mine", root);
-    expect(path, "mine\n" ETC "a.conf\n", "", &r);
+    expect(path, LIST("mine", ETC "a.conf"), NONE, &r);
     assert_int_equal(r.params.mode, MODE_OFF);
     assert_int_equal(r.params.tick, 2 * NSEC_PER_SEC);
     config_result_done(&r);
 
-    expect("/dev/null", ETC "a.conf\n", "", &r);
+    expect("/dev/null", LIST(ETC "a.conf"), NONE, &r);
     config_result_done(&r);
 
     assert_int_equal(unlink("mine"), 0); /* one that was asked for must be there */
-    expect(path, ETC "a.conf\n", "mine" READ_ERROR("No such file or directory") "\n", &r);
+    expect(path, LIST(ETC "a.conf"), LIST("mine" MISSING), &r);
     config_result_done(&r);
 }
 
@@ -231,12 +249,13 @@ static void errors_of_all_files(void **state)
     write_text(MAIN, "[Daemon]\nTick=1\n[Policy]\nHighFractionMin=4096\n");
     write_text(ETC "a.conf", "[Daemon]\nMode=on\n");
     write_text(VENDOR "b.conf", "\n[Policy]\nHighFractionMax=512\n");
-    expect(NULL, MAIN "\n" ETC "a.conf\n" VENDOR "b.conf\n",
-           MAIN ":2: [Daemon] Tick=: \"1\" is not a duration; accepted is 1s to 10min, as a number "
-                "and ns, us, ms, s, min or h\n" ETC
-                "a.conf:2: [Daemon] Mode=: \"on\" is not known; accepted is apply, dry-run or "
-                "off\n" MAIN ":4: [Policy] HighFractionMin=: 4096 is above HighFractionMax=512 "
-                "(" VENDOR "b.conf:3); accepted is a minimum up to it\n",
+    expect(NULL, LIST(MAIN, ETC "a.conf", VENDOR "b.conf"),
+           LIST(MAIN ":2: [Daemon] Tick=: \"1\" is not a duration; accepted is 1s to 10min, as a "
+                     "number and ns, us, ms, s, min or h",
+                ETC "a.conf:2: [Daemon] Mode=: \"on\" is not known; accepted is apply, dry-run or "
+                    "off",
+                MAIN ":4: [Policy] HighFractionMin=: 4096 is above HighFractionMax=512 (" VENDOR
+                     "b.conf:3); accepted is a minimum up to it"),
            &r);
     config_result_done(&r);
 }
@@ -257,45 +276,12 @@ static void no_regular_files(void **state)
     write_text(VENDOR "10-dir.conf", "[Daemon]\nTick=1s\n"); /* its name is taken */
     write_text("usr/local/lib/pcptuned/pcptuned.conf.d", "a file");
     write_text(VENDOR "60-good.conf", "#\n");
-    expect(
-        NULL, VENDOR "60-good.conf\n",
-        MAIN READ_ERROR(
-            "Is a directory") "\n"
-                              "usr/local/lib/pcptuned/pcptuned.conf.d: cannot be read: Not a "
-                              "directory; accepted is a "
-                              "regular file up to 1 MiB\n" ETC "10-dir.conf" READ_ERROR(
-                                  "Is a directory") "\n" RUN
-                                                    "20-fifo.conf" READ_ERROR(
-                                                        "Not a regular file") "\n" RUN
-                                                                              "30-dangling."
-                                                                              "conf" READ_ERROR("No"
-                                                                                                " s"
-                                                                                                "uc"
-                                                                                                "h "
-                                                                                                "fi"
-                                                                                                "le"
-                                                                                                " o"
-                                                                                                "r "
-                                                                                                "di"
-                                                                                                "re"
-                                                                                                "ct"
-                                                                                                "or"
-                                                                                                "y") "\n" RUN "40-loop.conf" READ_ERROR(
-                                                                                  "Too many levels "
-                                                                                  "of symbolic "
-                                                                                  "links") "\n" RUN
-                                                                                           "50-"
-                                                                                           "zero."
-                                                                                           "con"
-                                                                                           "f" READ_ERROR(
-                                                                                               "Not"
-                                                                                               " a "
-                                                                                               "reg"
-                                                                                               "ula"
-                                                                                               "r "
-                                                                                               "fil"
-                                                                                               "e") "\n",
-        &r);
+    expect(NULL, LIST(VENDOR "60-good.conf"),
+           LIST(MAIN DIRECTORY, "usr/local/lib/pcptuned/pcptuned.conf.d" NOT_DIRECTORY,
+                ETC "10-dir.conf" DIRECTORY, RUN "20-fifo.conf" NOT_REGULAR,
+                RUN "30-dangling.conf" MISSING, RUN "40-loop.conf" LOOP,
+                RUN "50-zero.conf" NOT_REGULAR),
+           &r);
     config_result_done(&r);
 }
 
@@ -309,7 +295,7 @@ static void size_limit(void **state)
     write_text(ETC "b.conf", text);
     text[1 << 20] = '\0';
     write_text(ETC "a.conf", text);
-    expect(NULL, ETC "a.conf\n", ETC "b.conf" READ_ERROR("Larger than 1 MiB") "\n", &r);
+    expect(NULL, LIST(ETC "a.conf"), LIST(ETC "b.conf" LARGE), &r);
     config_result_done(&r);
 }
 
@@ -327,14 +313,8 @@ static void unreadable(void **state)
     assert_int_equal(chmod("run/pcptuned/pcptuned.conf.d", 0), 0);
     if (is_root) /* whom no mode keeps out */
         assert_int_equal(seteuid(65534), 0);
-    expect(
-        NULL, "",
-        MAIN READ_ERROR("Permission denied") "\n"
-                                             "run/pcptuned/pcptuned.conf.d" READ_ERROR(
-                                                 "Permission denied") "\n" ETC
-                                                                      "a.conf" READ_ERROR(
-                                                                          "Permission denied") "\n",
-        &r);
+    expect(NULL, NONE,
+           LIST(MAIN DENIED, "run/pcptuned/pcptuned.conf.d" DENIED, ETC "a.conf" DENIED), &r);
     if (is_root)
         assert_int_equal(seteuid(0), 0);
     assert_int_equal(chmod("run/pcptuned/pcptuned.conf.d", 0755), 0);
