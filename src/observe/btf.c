@@ -136,7 +136,7 @@ int btf_probe(struct btf_facts *ret)
         child(out);
     close(TAKE_FD(out));
 
-    struct answer answer;
+    struct answer answer = {0};
     int r = receive(in, &answer);
     if (r < 0)
         kill(pid, SIGKILL);

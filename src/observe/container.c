@@ -109,13 +109,11 @@ static void put_shown(char *to, struct word w)
 /* kind and name; of a name that is too long the tail, which is what tells cgroups apart. */
 static bool put_name(char ret[static GROUP_NAME_MAX], const char *kind, struct word w)
 {
-    size_t used = (size_t)snprintf(ret, GROUP_NAME_MAX, "%s", kind);
-    size_t room = GROUP_NAME_MAX - 1 - used;
+    bool cut = strlen(kind) + w.len >= GROUP_NAME_MAX;
+    size_t used = (size_t)snprintf(ret, GROUP_NAME_MAX, "%s%s", kind, cut ? "..." : "");
 
-    if (w.len > room) {
-        memcpy(ret + used, "...", 3);
-        used += 3;
-        room -= 3;
+    if (cut) {
+        size_t room = GROUP_NAME_MAX - 1 - used;
         w = (struct word){w.s + w.len - room, room};
         for (int i = 0; i < 3 && ((uint8_t)*w.s & 0xc0) == 0x80; i++)
             w = (struct word){w.s + 1, w.len - 1};
@@ -217,7 +215,10 @@ static struct word unescape(struct word w, char *buf, size_t size)
         int high = w.len >= 4 && w.s[0] == '\\' && w.s[1] == 'x' ? hex_value(w.s[2]) : -1;
         int low = high >= 0 ? hex_value(w.s[3]) : -1;
         size_t used = low >= 0 ? 4 : 1;
-        buf[n++] = low >= 0 ? (char)(high << 4 | low) : w.s[0];
+        buf[n] = w.s[0];
+        if (low >= 0)
+            buf[n] = (char)(high << 4 | low);
+        n++;
         w = (struct word){w.s + used, w.len - used};
     }
     return (struct word){buf, n};
@@ -261,7 +262,7 @@ static bool name_container(struct word w, struct word parent, char ret[static GR
 static bool name_pod(struct word w, struct word parent, char ret[static GROUP_NAME_MAX])
 {
     (void)parent;
-    char buf[UID_LEN_MAX];
+    char buf[UID_LEN_MAX] = "";
     struct word uid;
 
     if (!find_pod(w, &uid))

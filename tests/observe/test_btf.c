@@ -164,19 +164,18 @@ static void test_parse(void **state)
 {
     (void)state;
     static const struct {
-        const char *member;
+        const char *member, *function, *returns;
         enum shape shape;
-        const char *function, *returns;
         struct btf_facts facts;
     } table[] = {
-        {"free_factor", PLAIN, "free_unref_page_commit", "void", {true, false, true, false}},
-        {"free_factor", IN_UNION, NULL, NULL, {true, false, false, false}},
-        {"high_min", PLAIN, "free_frozen_page_commit", "void", {false, true, true, false}},
-        {"high_min", PLAIN, "free_frozen_page_commit", "bool", {false, true, true, true}},
-        {"high_min", PLAIN, "free_frozen_page_commit", "int", {false, true, true, false}},
-        {"high_min", IN_UNION, "free_unref_page_commit", "void", {false, true, true, false}},
-        {"high_min", IN_DEEP_UNION, NULL, NULL, {false, true, false, false}},
-        {"high_minimum", PLAIN, "other", "bool", {false, false, false, false}},
+        {"free_factor", "free_unref_page_commit", "void", PLAIN, {true, false, true, false}},
+        {"free_factor", NULL, NULL, IN_UNION, {true, false, false, false}},
+        {"high_min", "free_frozen_page_commit", "void", PLAIN, {false, true, true, false}},
+        {"high_min", "free_frozen_page_commit", "bool", PLAIN, {false, true, true, true}},
+        {"high_min", "free_frozen_page_commit", "int", PLAIN, {false, true, true, false}},
+        {"high_min", "free_unref_page_commit", "void", IN_UNION, {false, true, true, false}},
+        {"high_min", NULL, NULL, IN_DEEP_UNION, {false, true, false, false}},
+        {"high_minimum", "other", "bool", PLAIN, {false, false, false, false}},
     };
 
     for (size_t i = 0; i < ARRAY_SIZE(table); i++) {

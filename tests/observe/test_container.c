@@ -14,144 +14,142 @@
 #define UID_ "9f1c6b2a_0d3e_4f5a_8b7c_112233445566"
 #define HASH "0a1b2c3d4e5f60718293a4b5c6d7e8f9"
 
+static const struct name_row {
+    const char *path, *name;
+} name_table[] = {
+    {"", "/"},
+    {"/", "/"},
+    {"//", "//"},
+    {"/..", "/.."},
+    {"/../../etc/passwd", "/../../etc/passwd"},
+
+    /* docker */
+    {"/system.slice/docker-" ID ".scope", "docker 0123456789ab"},
+    {"/docker/" ID, "docker 0123456789ab"},
+    {"/docker/" ID "/", "docker 0123456789ab"},
+    {"/docker/" ID "/system.slice/nginx.service", "docker 0123456789ab"},
+    {"/../docker/" ID, "docker 0123456789ab"},
+    {"/user.slice/user-1000.slice/user@1000.service/user.slice/docker-" ID ".scope",
+     "docker 0123456789ab"},
+    {"/system.slice/docker.service", "docker.service"},
+    {"/mygroup/" ID, "container 0123456789ab"},
+    {"/" ID, "container 0123456789ab"},
+    {"/ecs/0123456789abcdef0123456789abcdef/" ID, "container 0123456789ab"},
+    {"/docker/" ID "/docker/" ID2, "docker fedcba987654"},
+
+    /* containerd */
+    {"/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod" UID_
+     ".slice/cri-containerd-" ID ".scope",
+     "containerd 0123456789ab"},
+    {"/kubepods/burstable/pod" UID "/" ID, "containerd 0123456789ab"},
+    {"/kubepods/pod" UID "/" ID, "containerd 0123456789ab"},
+    {"/kubepods/besteffort/pod" HASH "/" ID, "containerd 0123456789ab"},
+    {"/kubepods.slice/kubepods-pod" UID_ ".slice/" ID, "containerd 0123456789ab"},
+    {"/system.slice/containerd.service/kubepods-besteffort-pod" UID_ ".slice:cri-containerd:" ID,
+     "containerd 0123456789ab"},
+    {"/docker/" ID2 "/kubelet/kubepods/burstable/pod" UID "/" ID, "containerd 0123456789ab"},
+    {"/system.slice/containerd.service", "containerd.service"},
+    {"/system.slice/nerdctl-" ID ".scope", "nerdctl 0123456789ab"},
+
+    /* cri-o */
+    {"/kubepods.slice/kubepods-pod" UID_ ".slice/crio-" ID ".scope", "cri-o 0123456789ab"},
+    {"/kubepods.slice/kubepods-pod" UID_ ".slice/crio-" ID ".scope/container",
+     "cri-o 0123456789ab"},
+    {"/kubepods/burstable/pod" UID "/crio-" ID, "cri-o 0123456789ab"},
+    {"/kubepods.slice/kubepods-pod" UID_ ".slice/crio-conmon-" ID ".scope", "pod " UID},
+
+    /* podman */
+    {"/machine.slice/libpod-" ID ".scope", "podman 0123456789ab"},
+    {"/machine.slice/libpod-" ID ".scope/container", "podman 0123456789ab"},
+    {"/libpod_parent/libpod-" ID, "podman 0123456789ab"},
+    {"/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-" ID ".scope/container",
+     "podman 0123456789ab"},
+    {"/machine.slice/libpod-conmon-" ID ".scope", "...abcdef" HEX16 HEX16 HEX16 ".scope"},
+    {"/libpod_parent/conmon", "/libpod_parent/conmon"},
+
+    /* pods without a container */
+    {"/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod" UID_ ".slice", "pod " UID},
+    {"/kubepods/besteffort/pod" UID, "pod " UID},
+    {"/kubepods/besteffort/pod" HASH "/something", "pod " HASH},
+    {"/kubepods", "/kubepods"},
+    {"/kubepods/burstable/podcast-of-something-with-a-long-name",
+     "/kubepods/burstable/podcast-of-something-with-a-long-name"},
+
+    /* nspawn, libvirt, lxc */
+    {"/machine.slice/machine-web.scope", "nspawn web"},
+    {"/machine.slice/machine-web\\x2dfront\\x2d2.scope", "nspawn web-front-2"},
+    {"/machine.slice/machine-web.scope/payload/system.slice/nginx.service", "nspawn web"},
+    {"/machine.slice/systemd-nspawn@web.service", "nspawn web"},
+    {"/machine.slice/systemd-nspawn@web\\x2d1.service/payload", "nspawn web-1"},
+    {"/machine.slice/machine-qemu\\x2d5\\x2ddb.scope/libvirt/emulator", "qemu 5-db"},
+    {"/machine.slice/machine-.scope", "machine-.scope"},
+    {"/machine.slice/machine-a\\x0aKernel\\x3a.scope", "nspawn a?Kernel:"},
+    {"/machine.slice/machine-a\\x1b[31m.scope", "nspawn a?[31m"},
+    {"/machine.slice/machine-a\\x00b.scope", "nspawn a?b"},
+    {"/machine.slice/machine-a\\x.scope", "nspawn a\\x"},
+    {"/machine.slice/machine-a\\x2.scope", "nspawn a\\x2"},
+    {"/machine.slice/machine-a\\x2G.scope", "nspawn a\\x2G"},
+    {"/machine.slice/machine-\\x22.scope", "nspawn ?"},
+    {"/lxc.payload.web", "lxc web"},
+    {"/lxc.payload.web/system.slice/nginx.service", "lxc web"},
+    {"/lxc.payload/web", "lxc web"},
+    {"/lxc/101/ns/init.scope", "lxc 101"},
+    {"/lxc/101/ns/system.slice/docker-" ID ".scope", "docker 0123456789ab"},
+    {"/lxc.payload.", "/lxc.payload."},
+    {"/lxc", "/lxc"},
+
+    /* units */
+    {"/system.slice/nginx.service", "nginx.service"},
+    {"/system.slice/nginx.service/worker/3", "nginx.service"},
+    {"/system.slice/system-getty.slice/getty@tty1.service", "getty@tty1.service"},
+    {"/init.scope", "init.scope"},
+    {"/user.slice/user-1000.slice/session-3.scope", "session-3.scope"},
+    {"/user.slice/user-1000.slice/user@1000.service/app.slice/app-firefox-1.scope",
+     "app-firefox-1.scope"},
+    {"/user.slice/user-1000.slice/user@1000.service/init.scope", "init.scope"},
+    {"/user.slice/user-1000.slice", "/user.slice/user-1000.slice"},
+    {"/a.service.d", "/a.service.d"},
+    {"/.service", "/.service"},
+    {"/.scope/x", "/.scope/x"},
+
+    /* ids that are none: too short, too long, upper case */
+    {"/docker/0123456789ab", "/docker/0123456789ab"},
+    {"/system.slice/docker-0123.scope", "docker-0123.scope"},
+    {"/system.slice/docker" ID ".scope", "...abcdef" HEX16 HEX16 HEX16 ".scope"},
+    {"/system.slice/:" ID, "...456789abcdef" HEX16 HEX16 HEX16},
+
+    /* hostile */
+    {"/a\nb.service", "a?b.service"},
+    {"/a\"b'c`d.service", "a?b?c?d.service"},
+    {"/a\x1b[2Jb.scope", "a?[2Jb.scope"},
+    {"/a\x7f", "/a?"},
+    {"/a\tb", "/a?b"},
+    {"/\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80.service",
+     "\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80.service"},
+    {"/\xc3.service", "?.service"},
+    {"/\xc0\xaf", "/??"},           /* overlong */
+    {"/\xe0\x80\xaf", "/???"},      /* overlong */
+    {"/\xed\xa0\x80", "/???"},      /* surrogate */
+    {"/\xf4\x90\x80\x80", "/????"}, /* above U+10FFFF */
+    {"/\xff\xfe\x80", "/???"},
+    {"/\xc2\x85", "/??"}, /* C1: next line */
+    /* right-to-left override; NOLINTNEXTLINE(misc-misleading-bidirectional) */
+    {"/\xe2\x80\xaezyx", "/???zyx"},
+    {"/\xe2\x80\xa8", "/???"}, /* line separator */
+    {"/x\xe2\x82", "/x??"},    /* cut */
+    {"/%s%n%x.service", "%s%n%x.service"},
+};
+
 static void test_names(void **state)
 {
     (void)state;
-    static const struct {
-        const char *path, *name;
-    } table[] = {
-        {"", "/"},
-        {"/", "/"},
-        {"//", "//"},
-        {"/..", "/.."},
-        {"/../../etc/passwd", "/../../etc/passwd"},
-
-        /* docker */
-        {"/system.slice/docker-" ID ".scope", "docker 0123456789ab"},
-        {"/docker/" ID, "docker 0123456789ab"},
-        {"/docker/" ID "/", "docker 0123456789ab"},
-        {"/docker/" ID "/system.slice/nginx.service", "docker 0123456789ab"},
-        {"/../docker/" ID, "docker 0123456789ab"},
-        {"/user.slice/user-1000.slice/user@1000.service/user.slice/docker-" ID ".scope",
-         "docker 0123456789ab"},
-        {"/system.slice/docker.service", "docker.service"},
-        {"/mygroup/" ID, "container 0123456789ab"},
-        {"/" ID, "container 0123456789ab"},
-        {"/ecs/0123456789abcdef0123456789abcdef/" ID, "container 0123456789ab"},
-        {"/docker/" ID "/docker/" ID2, "docker fedcba987654"},
-
-        /* containerd */
-        {"/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod" UID_
-         ".slice/cri-containerd-" ID ".scope",
-         "containerd 0123456789ab"},
-        {"/kubepods/burstable/pod" UID "/" ID, "containerd 0123456789ab"},
-        {"/kubepods/pod" UID "/" ID, "containerd 0123456789ab"},
-        {"/kubepods/besteffort/pod" HASH "/" ID, "containerd 0123456789ab"},
-        {"/kubepods.slice/kubepods-pod" UID_ ".slice/" ID, "containerd 0123456789ab"},
-        {"/system.slice/containerd.service/kubepods-besteffort-pod" UID_
-         ".slice:cri-containerd:" ID,
-         "containerd 0123456789ab"},
-        {"/docker/" ID2 "/kubelet/kubepods/burstable/pod" UID "/" ID, "containerd 0123456789ab"},
-        {"/system.slice/containerd.service", "containerd.service"},
-        {"/system.slice/nerdctl-" ID ".scope", "nerdctl 0123456789ab"},
-
-        /* cri-o */
-        {"/kubepods.slice/kubepods-pod" UID_ ".slice/crio-" ID ".scope", "cri-o 0123456789ab"},
-        {"/kubepods.slice/kubepods-pod" UID_ ".slice/crio-" ID ".scope/container",
-         "cri-o 0123456789ab"},
-        {"/kubepods/burstable/pod" UID "/crio-" ID, "cri-o 0123456789ab"},
-        {"/kubepods.slice/kubepods-pod" UID_ ".slice/crio-conmon-" ID ".scope", "pod " UID},
-
-        /* podman */
-        {"/machine.slice/libpod-" ID ".scope", "podman 0123456789ab"},
-        {"/machine.slice/libpod-" ID ".scope/container", "podman 0123456789ab"},
-        {"/libpod_parent/libpod-" ID, "podman 0123456789ab"},
-        {"/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-" ID ".scope/container",
-         "podman 0123456789ab"},
-        {"/machine.slice/libpod-conmon-" ID ".scope", "...abcdef" HEX16 HEX16 HEX16 ".scope"},
-        {"/libpod_parent/conmon", "/libpod_parent/conmon"},
-
-        /* pods without a container */
-        {"/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod" UID_ ".slice",
-         "pod " UID},
-        {"/kubepods/besteffort/pod" UID, "pod " UID},
-        {"/kubepods/besteffort/pod" HASH "/something", "pod " HASH},
-        {"/kubepods", "/kubepods"},
-        {"/kubepods/burstable/podcast-of-something-with-a-long-name",
-         "/kubepods/burstable/podcast-of-something-with-a-long-name"},
-
-        /* nspawn, libvirt, lxc */
-        {"/machine.slice/machine-web.scope", "nspawn web"},
-        {"/machine.slice/machine-web\\x2dfront\\x2d2.scope", "nspawn web-front-2"},
-        {"/machine.slice/machine-web.scope/payload/system.slice/nginx.service", "nspawn web"},
-        {"/machine.slice/systemd-nspawn@web.service", "nspawn web"},
-        {"/machine.slice/systemd-nspawn@web\\x2d1.service/payload", "nspawn web-1"},
-        {"/machine.slice/machine-qemu\\x2d5\\x2ddb.scope/libvirt/emulator", "qemu 5-db"},
-        {"/machine.slice/machine-.scope", "machine-.scope"},
-        {"/machine.slice/machine-a\\x0aKernel\\x3a.scope", "nspawn a?Kernel:"},
-        {"/machine.slice/machine-a\\x1b[31m.scope", "nspawn a?[31m"},
-        {"/machine.slice/machine-a\\x00b.scope", "nspawn a?b"},
-        {"/machine.slice/machine-a\\x.scope", "nspawn a\\x"},
-        {"/machine.slice/machine-a\\x2.scope", "nspawn a\\x2"},
-        {"/machine.slice/machine-a\\x2G.scope", "nspawn a\\x2G"},
-        {"/machine.slice/machine-\\x22.scope", "nspawn ?"},
-        {"/lxc.payload.web", "lxc web"},
-        {"/lxc.payload.web/system.slice/nginx.service", "lxc web"},
-        {"/lxc.payload/web", "lxc web"},
-        {"/lxc/101/ns/init.scope", "lxc 101"},
-        {"/lxc/101/ns/system.slice/docker-" ID ".scope", "docker 0123456789ab"},
-        {"/lxc.payload.", "/lxc.payload."},
-        {"/lxc", "/lxc"},
-
-        /* units */
-        {"/system.slice/nginx.service", "nginx.service"},
-        {"/system.slice/nginx.service/worker/3", "nginx.service"},
-        {"/system.slice/system-getty.slice/getty@tty1.service", "getty@tty1.service"},
-        {"/init.scope", "init.scope"},
-        {"/user.slice/user-1000.slice/session-3.scope", "session-3.scope"},
-        {"/user.slice/user-1000.slice/user@1000.service/app.slice/app-firefox-1.scope",
-         "app-firefox-1.scope"},
-        {"/user.slice/user-1000.slice/user@1000.service/init.scope", "init.scope"},
-        {"/user.slice/user-1000.slice", "/user.slice/user-1000.slice"},
-        {"/a.service.d", "/a.service.d"},
-        {"/.service", "/.service"},
-        {"/.scope/x", "/.scope/x"},
-
-        /* ids that are none: too short, too long, upper case */
-        {"/docker/0123456789ab", "/docker/0123456789ab"},
-        {"/system.slice/docker-0123.scope", "docker-0123.scope"},
-        {"/system.slice/docker" ID ".scope", "...abcdef" HEX16 HEX16 HEX16 ".scope"},
-        {"/system.slice/:" ID, "...456789abcdef" HEX16 HEX16 HEX16},
-
-        /* hostile */
-        {"/a\nb.service", "a?b.service"},
-        {"/a\"b'c`d.service", "a?b?c?d.service"},
-        {"/a\x1b[2Jb.scope", "a?[2Jb.scope"},
-        {"/a\x7f", "/a?"},
-        {"/a\tb", "/a?b"},
-        {"/\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80.service",
-         "\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80.service"},
-        {"/\xc3.service", "?.service"},
-        {"/\xc0\xaf", "/??"},           /* overlong */
-        {"/\xe0\x80\xaf", "/???"},      /* overlong */
-        {"/\xed\xa0\x80", "/???"},      /* surrogate */
-        {"/\xf4\x90\x80\x80", "/????"}, /* above U+10FFFF */
-        {"/\xff\xfe\x80", "/???"},
-        {"/\xc2\x85", "/??"}, /* C1: next line */
-        {"/\xe2\x80\xae"
-         "gpj",
-         "/???gpj"},               /* right-to-left override */
-        {"/\xe2\x80\xa8", "/???"}, /* line separator */
-        {"/x\xe2\x82", "/x??"},    /* cut */
-        {"/%s%n%x.service", "%s%n%x.service"},
-    };
-
-    for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+    for (size_t i = 0; i < ARRAY_SIZE(name_table); i++) {
+        const struct name_row *row = &name_table[i];
         char name[GROUP_NAME_MAX];
         memset(name, 'X', sizeof(name));
-        assert_ptr_equal(container_name(table[i].path, name), name);
-        if (strcmp(name, table[i].name) != 0)
-            fail_msg("%zu %s: '%s', expected '%s'", i, table[i].path, name, table[i].name);
+        assert_ptr_equal(container_name(row->path, name), name);
+        if (strcmp(name, row->name) != 0)
+            fail_msg("%zu %s: '%s', expected '%s'", i, row->path, name, row->name);
     }
 }
 
@@ -161,16 +159,15 @@ static void test_name_is_safe(void **state)
     (void)state;
     static const char *const heads[] = {"/", "/machine.slice/machine-", "/lxc/", "/lxc.payload."};
     static const char *const tails[] = {"", ".service", ".scope", "/"};
-    static char path[4096];
+    static char path[4096], fill[4000];
 
     for (unsigned byte = 1; byte < 256; byte++) {
         for (size_t i = 0; i < ARRAY_SIZE(heads) * ARRAY_SIZE(tails); i++) {
             const char *head = heads[i % ARRAY_SIZE(heads)], *tail = tails[i / ARRAY_SIZE(heads)];
             char name[GROUP_NAME_MAX + 1];
             name[GROUP_NAME_MAX] = 0x5a;
-            memset(path, (int)byte, sizeof(path) - 1);
-            memcpy(path, head, strlen(head));
-            memcpy(path + sizeof(path) - 1 - strlen(tail), tail, strlen(tail));
+            memset(fill, (int)byte, sizeof(fill));
+            snprintf(path, sizeof(path), "%s%.*s%s", head, (int)sizeof(fill), fill, tail);
             container_name(path, name);
 
             size_t len = strnlen(name, GROUP_NAME_MAX);
@@ -188,10 +185,11 @@ static void test_tail(void **state)
 {
     (void)state;
     for (size_t pad = 0; pad < 4; pad++) {
-        char path[300] = "/", name[GROUP_NAME_MAX];
-        for (size_t i = 0; i < 60; i++)
-            strcat(path, "\xe2\x82\xac");
-        memset(path + strlen(path), 'p', pad);
+        char path[300], name[GROUP_NAME_MAX];
+        size_t n = 0;
+        for (; n < 180; n += 3)
+            snprintf(path + n, sizeof(path) - n, "\xe2\x82\xac");
+        snprintf(path + n, sizeof(path) - n, "%.*s", (int)pad, "pppp");
         container_name(path, name);
         assert_int_equal(strncmp(name, "...\xe2\x82\xac", 6), 0);
         assert_null(strchr(name, '?'));
@@ -260,20 +258,25 @@ static void test_cgroup_bounds(void **state)
 {
     (void)state;
     struct cgroup_paths p;
-    static char text[5000];
-    const size_t longest = CGROUP_PATH_MAX - 1;
+    static char text[5000], fill[4096];
+    static const struct {
+        int len; /* of the path */
+        int error;
+    } table[] = {
+        {1, 0},
+        {CGROUP_PATH_MAX - 1, 0},
+        {CGROUP_PATH_MAX, -EBADMSG},
+        {CGROUP_PATH_MAX + 1, -EBADMSG},
+        {4096, -EBADMSG},
+    };
 
-    memset(text, 'a', sizeof(text));
-    memcpy(text, "0::/", 4);
-    text[3 + longest] = '\n';
-    assert_int_equal(cgroup_parse(text, 3 + longest + 1, &p), 0);
-    assert_int_equal(strlen(p.unified), longest);
-
-    text[3 + longest] = 'a';
-    text[3 + longest + 1] = '\n';
-    assert_int_equal(cgroup_parse(text, 3 + longest + 2, &p), -EBADMSG);
-    text[4099] = '\n';
-    assert_int_equal(cgroup_parse(text, 4100, &p), -EBADMSG);
+    memset(fill, 'a', sizeof(fill));
+    for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+        int n = snprintf(text, sizeof(text), "0::/%.*s\n", table[i].len - 1, fill);
+        assert_int_equal(cgroup_parse(text, (size_t)n, &p), table[i].error);
+        if (table[i].error == 0)
+            assert_int_equal(strlen(p.unified), table[i].len);
+    }
     assert_int_equal(cgroup_parse("0::/a\0b\n", 8, &p), -EBADMSG);
     assert_int_equal(cgroup_parse("\0", 1, &p), -EBADMSG);
 }

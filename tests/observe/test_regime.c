@@ -15,10 +15,12 @@ enum zi { NO_ZI, ZI_PLAIN, ZI_DIFFER, ZI_MINMAX, ZI_RESERVED };
 enum files { NO_FRACTION, FRACTION, FRACTION_AND_SCALE };
 
 static const struct btf_facts btfs[] = {
+    [NO_BTF] = {0},
     [BTF_FREE_FACTOR] = {.free_factor = true, .commit_known = true},
     [BTF_VOID] = {.high_min = true, .commit_known = true},
     [BTF_BOOL] = {.high_min = true, .commit_known = true, .commit_returns_bool = true},
     [BTF_INLINED] = {.high_min = true},
+    [BTF_NEITHER] = {0},
 };
 
 static const struct row {
@@ -139,7 +141,7 @@ static struct regime_signs signs_of(const struct row *r)
         .has_fraction = r->files != NO_FRACTION,
         .has_scale = r->files == FRACTION_AND_SCALE,
         .btf_known = r->btf != NO_BTF,
-        .btf = r->btf == NO_BTF || r->btf == BTF_NEITHER ? (struct btf_facts){0} : btfs[r->btf],
+        .btf = btfs[r->btf],
         .config_scale = r->config,
         .cmdline_scale = -1,
         .zoneinfo_known = r->zi != NO_ZI,
@@ -175,33 +177,33 @@ static void test_scale(void **state)
 {
     (void)state;
     static const struct {
-        bool sysctl_file;
+        enum files files;
         int sysctl, cmdline, config;
         int scale;
         enum evidence by;
         bool assumed;
     } table[] = {
-        {false, -1, -1, 5, 5, EVIDENCE_CONFIG, false},
-        {false, -1, -1, 0, 0, EVIDENCE_CONFIG, false},
-        {false, -1, -1, 6, 6, EVIDENCE_CONFIG, false},
-        {false, -1, -1, 7, 5, EVIDENCE_NONE, true},
-        {false, -1, 2, 5, 2, EVIDENCE_CONFIG, false},
-        {false, -1, 0, UNREAD, 0, EVIDENCE_CONFIG, false},
-        {false, -1, -1, UNREAD, 5, EVIDENCE_NONE, true},
-        {false, -1, -1, ABSENT, 5, EVIDENCE_NONE, true},
-        {false, 1, -1, 4, 4, EVIDENCE_CONFIG, false}, /* no file: no such sysctl */
-        {true, 0, 2, 5, 0, EVIDENCE_FILE, false},
-        {true, 6, -1, UNREAD, 6, EVIDENCE_FILE, false},
-        {true, -1, 3, 5, 3, EVIDENCE_CONFIG, false},
-        {true, -1, -1, 4, 4, EVIDENCE_CONFIG, false},
-        {true, 1000, -1, UNREAD, 5, EVIDENCE_NONE, true},
-        {true, -7, -1, UNREAD, 5, EVIDENCE_NONE, true},
+        {FRACTION, -1, -1, 5, 5, EVIDENCE_CONFIG, false},
+        {FRACTION, -1, -1, 0, 0, EVIDENCE_CONFIG, false},
+        {FRACTION, -1, -1, 6, 6, EVIDENCE_CONFIG, false},
+        {FRACTION, -1, -1, 7, 5, EVIDENCE_NONE, true},
+        {FRACTION, -1, 2, 5, 2, EVIDENCE_CONFIG, false},
+        {FRACTION, -1, 0, UNREAD, 0, EVIDENCE_CONFIG, false},
+        {FRACTION, -1, -1, UNREAD, 5, EVIDENCE_NONE, true},
+        {FRACTION, -1, -1, ABSENT, 5, EVIDENCE_NONE, true},
+        {FRACTION, 1, -1, 4, 4, EVIDENCE_CONFIG, false}, /* no file: no such sysctl */
+        {FRACTION_AND_SCALE, 0, 2, 5, 0, EVIDENCE_FILE, false},
+        {FRACTION_AND_SCALE, 6, -1, UNREAD, 6, EVIDENCE_FILE, false},
+        {FRACTION_AND_SCALE, -1, 3, 5, 3, EVIDENCE_CONFIG, false},
+        {FRACTION_AND_SCALE, -1, -1, 4, 4, EVIDENCE_CONFIG, false},
+        {FRACTION_AND_SCALE, 1000, -1, UNREAD, 5, EVIDENCE_NONE, true},
+        {FRACTION_AND_SCALE, -7, -1, UNREAD, 5, EVIDENCE_NONE, true},
     };
 
     for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
         struct regime_signs s = {
             .has_fraction = true,
-            .has_scale = table[i].sysctl_file,
+            .has_scale = table[i].files == FRACTION_AND_SCALE,
             .btf_known = true,
             .btf = btfs[BTF_VOID],
             .config_scale = table[i].config,
