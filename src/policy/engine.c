@@ -13,9 +13,6 @@
 #define SEC UINT64_C(1000000000)
 #define NEVER UINT64_MAX
 
-/* The first fresh reading of vmstat in a storm is the base that freeing is measured from. */
-#define BASE_AFTER (1 * MSEC)
-
 /* A task that frees at all frees 7000 pages a millisecond; under three times as many runnable
  * tasks as CPUs it still had its turn after 15 ms. What has freed nothing by then is no storm. */
 #define DOUBT_AFTER (15 * MSEC)
@@ -542,8 +539,6 @@ static uint64_t storm_wake(const struct engine *e, const struct params *p, const
         return st->empty_at + p->hold;
     }
     if (s->signals[SIGNAL_VMSTAT]) {
-        if (!st->base.valid)
-            return st->begin + BASE_AFTER;
         if (owns(e) && !st->proven && now < st->begin + DOUBT_AFTER)
             at = st->begin + DOUBT_AFTER;
         else if (!st->proven && !st->trust_all)
@@ -562,6 +557,9 @@ static uint64_t next_wake(const struct engine *e, const struct params *p, const 
 {
     uint64_t at = NEVER;
 
+    /* The base of what is freed is read while the first write is still under way. */
+    if (e->storm.on && !e->storm.base.valid && e->storm.empty_at == 0 && s->signals[SIGNAL_VMSTAT])
+        return now;
     if (e->pending)
         return NEVER;
     if (e->retry_at != 0)

@@ -393,6 +393,8 @@ static void test_one_action_at_a_time(void **state)
     struct plan first = r.plan;
     rig_exits(&r, 0, 8, 256, -1, 0);
     assert_int_equal(rig_step(&r), PLAN_NONE);
+    assert_int_equal(r.plan.wake_at, r.now); /* only a base for what is freed is wanted */
+    assert_int_equal(rig_look(&r), PLAN_NONE);
     assert_int_equal(r.plan.wake_at, UINT64_MAX);
     r.plan = first;
     rig_carry_out(&r);
