@@ -72,6 +72,8 @@ static const struct name_row {
     {"/kubepods/besteffort/pod" UID, "pod " UID},
     {"/kubepods/besteffort/pod" HASH "/something", "pod " HASH},
     {"/kubepods", "/kubepods"},
+    {"/kubepods/pod" HEX16 HEX16 "01234", "/kubepods/pod" HEX16 HEX16 "01234"},
+    {"/kubepods/pod" HEX16 "0123456789abcde", "/kubepods/pod" HEX16 "0123456789abcde"},
     {"/kubepods/burstable/podcast-of-something-with-a-long-name",
      "/kubepods/burstable/podcast-of-something-with-a-long-name"},
 

@@ -179,6 +179,11 @@ static void test_config_hostile(void **state)
     memset(text, '\n', sizeof(text));
     assert_int_equal(config_of(text, sizeof(text)), CONFIG_SCALE_UNREAD);
 
+    /* Longer than any configuration. */
+    len = make_config(text, sizeof(text), 200000, "");
+    assert_true(len > (4U << 20) && len < sizeof(text) - 1);
+    assert_int_equal(config_of(text, len), CONFIG_SCALE_UNREAD);
+
     /* Ours as a later piece of a long line is no line of its own. */
     len = make_config(text, sizeof(text), 400, "");
     memset(text + len, 'x', 511);

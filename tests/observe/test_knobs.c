@@ -51,6 +51,7 @@ static void test_texts(void **state)
         {"", -EBADMSG, 0},
         {"\n", -EBADMSG, 0},
         {"8", -EBADMSG, 0},
+        {"88", -EBADMSG, 0},
         {"8\n\n", -EBADMSG, 0},
         {"8 9\n", -EBADMSG, 0},
         {"8\t9\n", -EBADMSG, 0},
