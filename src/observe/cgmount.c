@@ -18,7 +18,7 @@ static bool has_option(const char *options, const char *name)
 /* A path that was cut, or has octal escapes in it, is no place where a cgroup is ever mounted. */
 static bool plausible(const char *path, size_t size)
 {
-    return strlen(path) < size - 1 && !strchr(path, '\\');
+    return path[0] == '/' && strlen(path) < size - 1 && !strchr(path, '\\');
 }
 
 void cgroup_mounts_line(const char *line, struct cgroup_mounts *m)

@@ -126,9 +126,10 @@ static ssize_t read_task(struct exits *x, pid_t tgid, const char *name)
 static int read_comm(struct exits *x, const struct taskstats_exit *e, char comm[static 16])
 {
     memcpy(comm, e->comm, 16);
-    if (read_task(x, (pid_t)e->tgid, "comm") <= 0)
-        return 0; /* gone, or hidden from us: the message will do */
-    x->text[strcspn(x->text, "\n")] = '\0';
+    ssize_t n = read_task(x, (pid_t)e->tgid, "comm");
+    if (n <= 0)
+        return 0;          /* gone, or hidden from us: the message will do */
+    x->text[n - 1] = '\0'; /* the line's end; a name may hold others */
     if (e->pid == e->tgid && strncmp(x->text, e->comm, 15) != 0)
         return -ESRCH;
     memcpy(comm, x->text, 15);

@@ -2,6 +2,7 @@
 #include "flight.h"
 
 #include <assert.h>
+#include <ctype.h>
 #include <string.h>
 
 #define BUCKETS 1024
@@ -63,10 +64,13 @@ static uint64_t group_id(const char *path, const char *comm)
     return h == 0 || h == OTHERS_ID ? 1 : h;
 }
 
+/* Whoever prints the command must not be fooled by a newline in it: prctl(PR_SET_NAME) takes any
+ * byte. */
 static void new_group(struct exit_group *g, uint64_t id, const char *comm)
 {
     *g = (struct exit_group){.id = id, .anon = GROUP_PAGES_UNKNOWN};
-    strncpy(g->comm, comm, sizeof(g->comm) - 1);
+    for (size_t i = 0; i < sizeof(g->comm) - 1 && comm[i]; i++)
+        g->comm[i] = isprint((unsigned char)comm[i]) && comm[i] != '"' ? comm[i] : '?';
 }
 
 unsigned flight_group(struct flight *f, const char *cgroup_path, const char *comm, bool *ret_new)
