@@ -167,28 +167,27 @@ static int take_last_number(struct parser *p, struct span *s, uint64_t max, uint
     return s->p == s->end ? 0 : bad(p, "text after a number");
 }
 
-/* *array is the address of a pointer to elements of that size; n of *cap are in use. */
-static int reserve(struct parser *p, void *array, size_t size, uint32_t n, uint32_t *cap,
-                   uint32_t limit)
+/* The array with room for one more than n; NULL with *ret_error: it is left as it was. */
+static void *reserve(struct parser *p, void *array, size_t size, uint32_t n, uint32_t *cap,
+                     uint32_t limit, int *ret_error)
 {
     if (n < *cap)
-        return 0;
+        return array;
     if (n >= limit) {
         bad(p, "more zones or lists than any machine has");
-        return -EFBIG;
+        *ret_error = -EFBIG;
+        return NULL;
     }
 
     uint32_t larger = MIN(MAX(*cap * 2, 64u), limit);
-    void *grown;
-    memcpy(&grown, array, sizeof(grown));
-    grown = reallocarray(grown, larger, size);
+    void *grown = reallocarray(array, larger, size);
     if (!grown) {
         bad(p, "out of memory");
-        return -ENOMEM;
+        *ret_error = -ENOMEM;
+        return NULL;
     }
-    memcpy(array, &grown, sizeof(grown));
     *cap = larger;
-    return 0;
+    return grown;
 }
 
 /* The kernel prints the same optional fields for all zones and lists: one that differs has lost
@@ -225,48 +224,64 @@ static int list_end(struct parser *p)
     return 0;
 }
 
-/* "cpu: 3", or in 2.6 "cpu: 3 pcp: 0" (hot) and "cpu: 3 pcp: 1" (cold): the hot list is the one
- * that frees and allocations go through first, and the only one that later kernels have. */
-static int list_begin(struct parser *p, struct span *s)
+/* " 3", or in 2.6 " 3 pcp: 0" (hot) and " 3 pcp: 1" (cold), of a "cpu:" line. */
+static int take_cpu(struct parser *p, struct span s, uint32_t *ret_cpu, bool *ret_cold)
+{
+    uint64_t cpu, pcp = 0;
+
+    int r = take_number(p, &s, INT_MAX, &cpu);
+    if (r < 0)
+        return r;
+    if (s.p < s.end) {
+        if (!skip_text(&s, " pcp:"))
+            return bad(p, "text after the number of the CPU");
+        r = take_last_number(p, &s, UINT32_MAX, &pcp);
+        if (r < 0)
+            return r;
+        if (pcp > 1)
+            return bad(p, "a list that is neither hot (0) nor cold (1)");
+    }
+    *ret_cpu = (uint32_t)cpu;
+    *ret_cold = pcp == 1;
+    return 0;
+}
+
+/* The hot list is the one that pages go through first, and the only one that later kernels have:
+ * it is kept, the cold one is not. */
+static int list_begin(struct parser *p, struct span s)
 {
     struct zone_table *t = p->t;
     struct zone *z = &t->zones[t->n_zones - 1];
-    uint64_t cpu, pcp = 0;
+    uint32_t cpu;
+    bool cold;
 
     if (p->part != PART_PAGESETS)
         return bad(p, "\"cpu:\" out of place");
     int r = list_end(p);
     if (r < 0)
         return r;
-    r = take_number(p, s, INT_MAX, &cpu);
+    r = take_cpu(p, s, &cpu, &cold);
     if (r < 0)
         return r;
-    if (s->p < s->end) {
-        if (!skip_text(s, " pcp:"))
-            return bad(p, "text after the number of the CPU");
-        r = take_last_number(p, s, 1, &pcp);
-        if (r < 0)
-            return r;
-    }
 
     const struct zone_list *last = z->n_lists ? &t->lists[t->n_lists - 1] : NULL;
-    if (pcp == 1) {
+    if (cold) {
         if (!last || last->cpu != cpu || p->last_cold)
             return bad(p, "cold list without a hot one before it");
         p->list = &p->cold;
-        p->last_cold = true;
-        return 0;
+    } else {
+        if (last && last->cpu >= cpu)
+            return bad(p, "CPU twice in a zone, or not in order");
+        struct zone_list *lists =
+            reserve(p, t->lists, sizeof(*lists), t->n_lists, &t->cap_lists, LISTS_MAX, &r);
+        if (!lists)
+            return r;
+        t->lists = lists;
+        p->list = &t->lists[t->n_lists++];
+        *p->list = (struct zone_list){.cpu = cpu};
+        z->n_lists++;
     }
-    if (last && last->cpu >= cpu)
-        return bad(p, "CPU twice in a zone, or not in order");
-
-    r = reserve(p, &t->lists, sizeof(*t->lists), t->n_lists, &t->cap_lists, LISTS_MAX);
-    if (r < 0)
-        return r;
-    p->list = &t->lists[t->n_lists++];
-    *p->list = (struct zone_list){.cpu = (uint32_t)cpu};
-    p->last_cold = false;
-    z->n_lists++;
+    p->last_cold = cold;
     return 0;
 }
 
@@ -360,9 +375,11 @@ static int zone_begin(struct parser *p, struct span s)
     if (r < 0)
         return r;
 
-    r = reserve(p, &t->zones, sizeof(*t->zones), t->n_zones, &t->cap_zones, ZONES_MAX);
-    if (r < 0)
+    struct zone *zones =
+        reserve(p, t->zones, sizeof(*zones), t->n_zones, &t->cap_zones, ZONES_MAX, &r);
+    if (!zones)
         return r;
+    t->zones = zones;
     t->zones[t->n_zones++] = z;
     p->part = PART_HEAD;
     p->seen = 0;
@@ -421,7 +438,7 @@ static int parse_line(struct parser *p, struct span s)
     if (s.p == s.end)
         return 0;
     if (skip_text(&s, "cpu:"))
-        return list_begin(p, &s);
+        return list_begin(p, s);
     enum field_id id = find_field(&s);
     return id == F_MAX ? 0 : take_field(p, id, s);
 }

@@ -153,7 +153,7 @@ static uint32_t batch(const struct synth_machine *m, const struct synth_zone *z)
 struct synth_list synth_list(const struct synth_machine *m, const struct synth_node *n,
                              const struct synth_zone *z)
 {
-    uint32_t cpus = n->cpus ? n->cpus : synth_cpus(m);
+    uint32_t cpus = MAX(n->cpus ? n->cpus : synth_cpus(m), 1u);
     struct synth_list l = {.batch = batch(m, z)};
     uint64_t total = m->fraction ? z->managed / (uint64_t)m->fraction : watermark(z, 1);
 

@@ -430,14 +430,16 @@ static bool is_border(const char *text, size_t at)
     }
 }
 
-/* Cut anywhere, a dump is an error or its first whole zones. */
+/* Cut anywhere, a dump is an error or its first whole zones. The time this takes grows with the
+ * square of the length: of the few large dumps it tries every 13th byte. */
 static void check_truncations(const char *name, const char *text, size_t len)
 {
     struct zone_table full = {0}, t = {0};
     struct parse_error e;
+    size_t step = len > 6500 ? 13 : 1;
 
     assert_int_equal(parse_exact(text, len, &full, &e), 0);
-    for (size_t cut = 0; cut < len; cut++) {
+    for (size_t cut = 0; cut < len; cut += step) {
         int r = parse_exact(text, cut, &t, &e);
         bool node_next = cut > 0 && starts(text + cut, "Node ");
         if (r < 0 && (r != -EBADMSG || node_next))
@@ -650,7 +652,7 @@ static void test_hostile(void **state)
         {ZONE CPU("0 pcp: 0") CPU("0 pcp: 0") TAIL, 15, "CPU twice"},
         {ZONE CPU("0 pcp: 0") CPU("0 pcp: 1") CPU("0 pcp: 1") TAIL, 19, "without a hot one"},
         {ZONE CPU("0 pcp: 0") CPU("1 pcp: 1") TAIL, 15, "without a hot one"},
-        {ZONE CPU("0 pcp: 2") TAIL, 11, "32 bits"},
+        {ZONE CPU("0 pcp: 2") TAIL, 11, "neither hot"},
         {ZONE CPU("0 pcp: 0") "    cpu: 0 pcp: 1\n" TAIL, 16, "no \"count:\""},
     };
     (void)state;
