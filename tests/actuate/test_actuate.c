@@ -308,6 +308,20 @@ static void test_scenarios(void **state)
     }
 }
 
+static void test_no_belief(void **state)
+{
+    (void)state;
+    fake_reset();
+    fake_file(KNOB_FRACTION, "0\n");
+    struct actuator *a = start(false);
+    struct outcome o = set_pair(a, (struct knob_values){0}, fraction(100));
+    expect(&o, OUTCOME_FOREIGN, 0);
+    o = set_pair(a, fraction(0), (struct knob_values){0}); /* nothing is wanted */
+    expect(&o, OUTCOME_UNCHANGED, 0);
+    assert_int_equal(actuator_writes(a), 0);
+    actuator_close(a);
+}
+
 /* --- errors of the system --- */
 
 static void test_vanished_knob(void **state)
@@ -908,6 +922,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_scenarios),
+        cmocka_unit_test(test_no_belief),
         cmocka_unit_test(test_vanished_knob),
         cmocka_unit_test(test_read_only_knob),
         cmocka_unit_test(test_refused_by_kernel),

@@ -142,8 +142,9 @@ static void test_hung_job_is_given_up(void **state)
 static void test_thread_takes_no_signal(void **state)
 {
     (void)state;
-    sigset_t before, after;
-    pthread_sigmask(SIG_BLOCK, NULL, &before);
+    sigset_t none, after;
+    sigemptyset(&none);
+    pthread_sigmask(SIG_SETMASK, &none, NULL);
     struct job j;
     struct worker *w = start(&j, false, 0);
     pthread_sigmask(SIG_BLOCK, NULL, &after);
@@ -153,7 +154,7 @@ static void test_thread_takes_no_signal(void **state)
     for (int sig = 1; sig < SIGRTMAX; sig++) {
         bool possible = sig != SIGKILL && sig != SIGSTOP && (sig < 32 || sig >= SIGRTMIN);
         assert_int_equal(sigismember(&j.blocked, sig), possible);
-        assert_int_equal(sigismember(&before, sig), sigismember(&after, sig));
+        assert_false(sigismember(&after, sig) == 1); /* ours are as they were */
     }
     assert_true(worker_free(w, FOREVER));
 }
