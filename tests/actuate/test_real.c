@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
-/* The sysctl of the kernel that runs here. It is touched only where it has its default, and has it
- * again whatever happens to the child that does the writing. */
+/* The sysctl of the kernel that runs here. It is touched only where it has its default and no
+ * daemon holds it, and has its default again whatever happens to the child that does the writing.
+ */
 
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/wait.h>
 
 #include <cmocka.h>
@@ -66,31 +68,49 @@ static int write_for_real(const char *state_dir)
     return failed > 0;
 }
 
+/* Only what the child can have left: another value is somebody's. */
 static void put_back(void)
 {
+    char buf[32];
+    ssize_t n = read_file(path, buf, sizeof(buf));
+    if (n < 0 || (strcmp(buf, "8\n") != 0 && strcmp(buf, "2147483647\n") != 0))
+        return;
     _cleanup_close_ int fd = open(path, O_WRONLY | O_CLOEXEC);
-    if (fd >= 0 && write(fd, "0\n", 2) != 2)
-        print_error("%s may not be 0 any more\n", path);
+    if (fd < 0 || write(fd, "0\n", 2) != 2)
+        print_error("%s is not 0 any more\n", path);
+}
+
+/* The lock of an installed pcptuned, held while we write; -1 where there is none. */
+static bool lock_out_daemon(int *ret_fd)
+{
+    *ret_fd = open("/run/pcptuned/lock", O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+    return *ret_fd < 0 || flock(*ret_fd, LOCK_EX | LOCK_NB) == 0;
+}
+
+static int run_child(const char *dir)
+{
+    int status = -1;
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(write_for_real(dir));
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    put_back();
+    return status;
 }
 
 static void test_real_sysctl(void **state)
 {
     (void)state;
-    if (access(path, W_OK) < 0 || !has_default()) {
-        print_message("SKIP: %s cannot be written here, or is not 0: the real kernel is not "
-                      "tested\n",
+    _cleanup_close_ int lock_fd = -1;
+    if (access(path, W_OK) < 0 || !lock_out_daemon(&lock_fd) || !has_default()) {
+        print_message("SKIP: %s cannot be written here, is not 0, or a pcptuned runs: the real "
+                      "kernel is not tested\n",
                       path);
         skip();
     }
-    char dir[] = "/run/pcptuned-test-XXXXXX";
+    char dir[] = "/run/pcptuned-test-XXXXXX", lock[64];
     assert_non_null(mkdtemp(dir));
-    int status = -1;
-    pid_t pid = fork();
-    if (pid == 0)
-        _exit(write_for_real(dir));
-    waitpid(pid, &status, 0);
-    put_back();
-    char lock[64];
+    int status = run_child(dir);
     (void)snprintf(lock, sizeof(lock), "%s/lock", dir);
     (void)unlink(lock);
     assert_int_equal(rmdir(dir), 0);
