@@ -5,12 +5,13 @@
 #include <limits.h>
 #include <sys/stat.h>
 
-ssize_t read_fd(int fd, char *buf, size_t size)
+static ssize_t read_whole(int fd, char *buf, size_t size, bool from_start)
 {
     size_t len = 0;
 
     while (len < size) {
-        ssize_t n = pread(fd, buf + len, size - len, (off_t)len);
+        ssize_t n = from_start ? pread(fd, buf + len, size - len, (off_t)len)
+                               : read(fd, buf + len, size - len);
         if (n < 0) {
             if (errno == EINTR)
                 continue;
@@ -25,10 +26,15 @@ ssize_t read_fd(int fd, char *buf, size_t size)
     return -EFBIG;
 }
 
+ssize_t read_fd(int fd, char *buf, size_t size)
+{
+    return read_whole(fd, buf, size, true);
+}
+
 ssize_t read_file(const char *path, char *buf, size_t size)
 {
     _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
-    return fd < 0 ? -errno : read_fd(fd, buf, size);
+    return fd < 0 ? -errno : read_whole(fd, buf, size, false);
 }
 
 ssize_t read_file_grow(int fd, char **buf, size_t *size, size_t limit)
