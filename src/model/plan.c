@@ -17,6 +17,7 @@ const char *reason_name(enum reason r)
         [REASON_YIELD] = "low-yield",
         [REASON_BUDGET] = "write-budget",
         [REASON_NO_KNOB] = "no-knob",
+        [REASON_UNREAD] = "unread",
         [REASON_PINNED] = "pinned",
         [REASON_YIELDED] = "yielded",
         [REASON_UNWRITABLE] = "unwritable",
@@ -56,7 +57,7 @@ static int describe_threat(const struct evidence_numbers *w, char *buf, size_t s
 {
     char before[WAIT_BUF];
     return snprintf(buf, size,
-                    "%" PRIu32 " task%s in flight (%" PRIu32 " so far, most of %s), %" PRIu64
+                    "%" PRIu32 " task%s in flight (%" PRIu32 " in this storm, most of %s), %" PRIu64
                     " pages: W = %" PRIu32 " x %" PRIu64 "ns x %" PRIu32 " = %s",
                     w->tasks, w->tasks == 1 ? "" : "s", w->tasks_total,
                     w->group[0] ? w->group : "unknown", w->pages, w->n_now, w->page_cost,
@@ -110,6 +111,9 @@ static void describe_left_alone(const struct plan *p, char *buf, size_t size)
         break;
     case REASON_BUDGET:
         n = snprintf(buf, size, ", but %" PRIu32 " writes are left this hour", w->writes_left);
+        break;
+    case REASON_UNREAD:
+        n = snprintf(buf, size, ", but the knob's value is not known: the sysctl does not answer");
         break;
     case REASON_NO_KNOB:
         n = snprintf(buf, size, ", but this kernel has no knob that could be moved");

@@ -27,7 +27,8 @@ enum reason {
     REASON_PRICE,         /* draining the lists costs more than the storm */
     REASON_YIELD,         /* such exits were seen to free far less than they announce */
     REASON_BUDGET,        /* writes an hour are used up */
-    REASON_NO_KNOB,       /* kernel before 5.14, or regime or knob values unknown */
+    REASON_NO_KNOB,       /* kernel before 5.14, or its regime is unknown */
+    REASON_UNREAD,        /* the sysctl has not answered yet */
     REASON_PINNED,        /* somebody had set the knob before we came */
     REASON_YIELDED,       /* somebody else owns the knob now */
     REASON_UNWRITABLE,    /* the sysctl refused us for good */

@@ -292,7 +292,9 @@ static enum reason usable_knobs(const struct engine *e, const struct params *p,
     bool pinned = false, yielded = false;
 
     memset(usable, 0, KNOB_MAX * sizeof(*usable));
-    if (!s->knobs_known || s->host->regime == REGIME_R1 || s->host->regime == REGIME_UNKNOWN)
+    if (!s->knobs_known)
+        return REASON_UNREAD;
+    if (s->host->regime == REGIME_R1 || s->host->regime == REGIME_UNKNOWN)
         return REASON_NO_KNOB;
     if (e->refused)
         return REASON_UNWRITABLE;

@@ -411,7 +411,7 @@ static void test_words(void **state)
     rig_step(&r);
     assert_string_equal(
         plan_describe(&r.plan, buf, sizeof(buf)),
-        "1 task in flight (1 so far, most of docker 000000000000), 65536 pages: "
+        "1 task in flight (1 in this storm, most of docker 000000000000), 65536 pages: "
         "W = 1 x 20ns x 2016 = 40us > 20us; b 2016 -> 500 makes it 20us for 2 tasks");
     for (size_t size = 0; size < sizeof(buf); size++)
         plan_describe(&r.plan, buf, size ? size : 1);
