@@ -19,6 +19,7 @@
 #define CPUS_MAX 8192 /* CONFIG_NR_CPUS of x86 with MAXSMP, the largest there is */
 #define NO_NODE UINT8_MAX
 /* A message with its skb is accounted with some 2 KB: room for 4000 exits that nobody reads. */
+#define CPULIST_SIZE ((size_t)6 * CPUS_MAX) /* "0-3,8": as much as the kernel takes */
 #define RECEIVE_BUFFER (4 << 20)
 #define LEARN_TRIES 3
 #define CHILD_COMM "pcptuned-probe"
@@ -27,6 +28,7 @@ struct exitsock {
     struct nl_sock *sock[HOST_NODES_MAX];
     uint16_t family;
     uint8_t cpu_node[CPUS_MAX]; /* whose socket hears of it; NO_NODE: not a possible CPU */
+    char cpus[CPULIST_SIZE];    /* the list that is being sent */
     /* A message of 7.x has 1.2 KB at most, with both aggregates. */
     _Alignas(8) char buf[8192];
 };
@@ -99,20 +101,19 @@ static void map_cpus(const struct host_facts *host, uint8_t cpu_node[static CPUS
     }
 }
 
-/* "0-3,8" of the CPUs of the node into buf, which has room for CPUS_MAX of them; "" if none. */
-#define CPULIST_SIZE (6 * CPUS_MAX)
-static void format_cpus(const uint8_t cpu_node[static CPUS_MAX], unsigned node, char *buf)
+/* The CPUs of the node into s->cpus; "" if there are none. */
+static void format_cpus(struct exitsock *s, unsigned node)
 {
-    char *p = buf;
+    char *p = s->cpus;
 
     *p = '\0';
     for (unsigned cpu = 0; cpu < CPUS_MAX; cpu++) {
         unsigned from = cpu;
-        while (cpu < CPUS_MAX && cpu_node[cpu] == node)
+        while (cpu < CPUS_MAX && s->cpu_node[cpu] == node)
             cpu++;
         if (cpu == from)
             continue;
-        p += sprintf(p, "%s%u", p == buf ? "" : ",", from);
+        p += sprintf(p, "%s%u", p == s->cpus ? "" : ",", from);
         if (cpu - from > 1)
             p += sprintf(p, "-%u", cpu - 1);
     }
@@ -120,14 +121,14 @@ static void format_cpus(const uint8_t cpu_node[static CPUS_MAX], unsigned node, 
 
 /* Sockets */
 
-static struct nl_msg *new_command(const struct exitsock *s, int attr, const char *cpus)
+static struct nl_msg *new_command(const struct exitsock *s, int attr)
 {
-    struct nl_msg *msg = nlmsg_alloc_size(NLMSG_HDRLEN + GENL_HDRLEN + 64 + strlen(cpus));
+    struct nl_msg *msg = nlmsg_alloc_size(NLMSG_HDRLEN + GENL_HDRLEN + 64 + strlen(s->cpus));
 
     if (msg &&
         genlmsg_put(msg, NL_AUTO_PORT, NL_AUTO_SEQ, s->family, 0, 0, TASKSTATS_CMD_GET,
                     TASKSTATS_GENL_VERSION) &&
-        nla_put_string(msg, attr, cpus) == 0)
+        nla_put_string(msg, attr, s->cpus) == 0)
         return msg;
     nlmsg_free(msg);
     return NULL;
@@ -166,15 +167,15 @@ static int open_socket(struct exitsock *s, unsigned node)
     return 0;
 }
 
-static int open_node(struct exitsock *s, unsigned node, char *cpus)
+static int open_node(struct exitsock *s, unsigned node)
 {
-    format_cpus(s->cpu_node, node, cpus);
-    if (!cpus[0])
+    format_cpus(s, node);
+    if (!s->cpus[0])
         return 0;
     int r = open_socket(s, node);
     if (r < 0)
         return r;
-    struct nl_msg *msg = new_command(s, TASKSTATS_CMD_ATTR_REGISTER_CPUMASK, cpus);
+    struct nl_msg *msg = new_command(s, TASKSTATS_CMD_ATTR_REGISTER_CPUMASK);
     if (!msg)
         return -ENOMEM;
     r = nl_send_sync(s->sock[node], msg);
@@ -184,13 +185,12 @@ static int open_node(struct exitsock *s, unsigned node, char *cpus)
 int exitsock_open(const struct host_facts *host, struct exitsock **ret)
 {
     _cleanup_(exitsock_closep) struct exitsock *s = calloc(1, sizeof(*s));
-    _cleanup_free_ char *cpus = malloc(CPULIST_SIZE);
 
-    if (!s || !cpus)
+    if (!s)
         return -ENOMEM;
     map_cpus(host, s->cpu_node);
     for (unsigned node = 0; node < HOST_NODES_MAX; node++) {
-        int r = open_node(s, node, cpus);
+        int r = open_node(s, node);
         if (r < 0)
             return r;
     }
@@ -201,10 +201,10 @@ int exitsock_open(const struct host_facts *host, struct exitsock **ret)
 /* The kernel drops a dead listener by itself only when its CPU next sees an exit; until then a new
  * socket with the same port would hear of CPUs that are not its own. sendmsg(2) returns when it is
  * done, so nobody waits for the acknowledgement. */
-static void deregister(struct exitsock *s, unsigned node, char *cpus)
+static void deregister(struct exitsock *s, unsigned node)
 {
-    format_cpus(s->cpu_node, node, cpus);
-    struct nl_msg *msg = new_command(s, TASKSTATS_CMD_ATTR_DEREGISTER_CPUMASK, cpus);
+    format_cpus(s, node);
+    struct nl_msg *msg = new_command(s, TASKSTATS_CMD_ATTR_DEREGISTER_CPUMASK);
     if (msg)
         (void)nl_send_auto(s->sock[node], msg);
     nlmsg_free(msg);
@@ -212,13 +212,11 @@ static void deregister(struct exitsock *s, unsigned node, char *cpus)
 
 void exitsock_close(struct exitsock *s)
 {
-    _cleanup_free_ char *cpus = malloc(CPULIST_SIZE);
-
     if (!s)
         return;
     for (unsigned node = 0; node < HOST_NODES_MAX; node++) {
-        if (s->sock[node] && cpus && exitsock_fd(s, node) >= 0)
-            deregister(s, node, cpus);
+        if (exitsock_fd(s, node) >= 0)
+            deregister(s, node);
         nl_socket_free(s->sock[node]);
     }
     free(s);
@@ -309,7 +307,7 @@ static int run_and_reap(size_t bytes)
 static int drain_for(struct exitsock *s, unsigned node, pid_t pid, struct taskstats_exit *e,
                      bool *ret_seen)
 {
-    struct taskstats_exit got;
+    struct taskstats_exit got = {0};
     bool lost = false;
 
     if (exitsock_fd(s, node) < 0)

@@ -69,7 +69,8 @@ static uint64_t group_id(const char *path, const char *comm)
 static void new_group(struct exit_group *g, uint64_t id, const char *comm)
 {
     *g = (struct exit_group){.id = id, .anon = GROUP_PAGES_UNKNOWN};
-    for (size_t i = 0; i < sizeof(g->comm) - 1 && comm[i]; i++)
+    size_t len = strnlen(comm, sizeof(g->comm) - 1);
+    for (size_t i = 0; i < len; i++)
         g->comm[i] = isprint((unsigned char)comm[i]) && comm[i] != '"' ? comm[i] : '?';
 }
 
@@ -90,7 +91,7 @@ unsigned flight_group(struct flight *f, const char *cgroup_path, const char *com
         *ret_new = true;
     } else if (f->groups[OTHERS].id == 0) {
         new_group(&f->groups[OTHERS], OTHERS_ID, "");
-        strcpy(f->groups[OTHERS].name, "others");
+        memcpy(f->groups[OTHERS].name, "others", sizeof("others"));
     }
     return vacant;
 }
