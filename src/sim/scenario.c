@@ -1,0 +1,518 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "scenario.h"
+
+#include <fcntl.h>
+#include <ini.h>
+#include <limits.h>
+#include <string.h>
+
+#include "units.h"
+
+#define FILE_LIMIT (256 * 1024)
+#define MANY UINT64_C(1000000000000) /* more than any count here has reason to be */
+
+enum key_type {
+    KEY_COUNT,    /* a whole number */
+    KEY_COUNT32,  /* the same in 32 bits */
+    KEY_PAGES,    /* a size, kept in pages of 4 KiB until scenario_check() */
+    KEY_DURATION, /* "100us" */
+    KEY_COST,     /* ns with up to three decimals, kept in ps */
+    KEY_BOOL,
+    KEY_WORD, /* one of words[], kept as its index */
+    KEY_TEXT,
+};
+
+static const char *const regimes[] = {"R1", "R2", "R3", "R4", "R5", "R6", NULL};
+static const char *const works[] = {"exit", "start", "loop", "bystander", NULL};
+static const char *const knobs[] = {"fraction", "scale", NULL};
+static const char *const untils[] = {"time", "exits", NULL};
+
+struct key {
+    const char *section, *name;
+    enum key_type type;
+    size_t offset;
+    uint64_t min, max;
+    const char *const *words; /* KEY_WORD */
+    size_t is_set;            /* offset of a bool, 0: none */
+};
+
+#define COUNT(section, name, of, field, min, max)                                                  \
+    {                                                                                              \
+        section, name, KEY_COUNT, offsetof(of, field), min, max, NULL, 0                           \
+    }
+#define COST(name, field)                                                                          \
+    {                                                                                              \
+        "Machine", name, KEY_COST, offsetof(struct scenario, machine.field), 0,                    \
+            UINT64_C(1000000000), NULL, 0                                                          \
+    }
+#define TIME(section, name, of, field, min)                                                        \
+    {                                                                                              \
+        section, name, KEY_DURATION, offsetof(of, field), min, UINT64_C(3600) * NSEC_PER_SEC,      \
+            NULL, 0                                                                                \
+    }
+#define SC struct scenario
+#define WL struct workload
+
+static const struct key keys[] = {
+    {"Run", "Title", KEY_TEXT, offsetof(SC, title), 0, sizeof(((SC *)0)->title), NULL, 0},
+    COUNT("Run", "Seed", SC, run.seed, 0, UINT64_MAX),
+    TIME("Run", "Time", SC, run.time, 1),
+    {"Run", "Until", KEY_WORD, offsetof(SC, run.to_exits), 0, 0, untils, 0},
+    TIME("Run", "Sample", SC, run.sample, 1000),
+
+    {"Machine", "Cpus", KEY_COUNT32, offsetof(SC, machine.cpus), 1, 4096, NULL, 0},
+    {"Machine", "Nodes", KEY_COUNT32, offsetof(SC, machine.nodes), 1, SCENARIO_NODES, NULL, 0},
+    {"Machine", "PageSize", KEY_COUNT32, offsetof(SC, machine.page_size), 4096, 65536, NULL, 0},
+    COUNT("Machine", "ManagedPages", SC, machine.managed, 1024, MANY),
+    COUNT("Machine", "LowPages", SC, machine.low, 1, MANY),
+    COUNT("Machine", "FreePages", SC, machine.free, 0, MANY),
+    {"Machine", "Batch", KEY_COUNT32, offsetof(SC, machine.batch), 1, 65536, NULL, 0},
+    TIME("Machine", "StatInterval", SC, machine.stat_interval, NSEC_PER_MSEC),
+    COST("FreeFixedNs", free_fixed),
+    COST("FreePageNs", free_page),
+    COST("FreeOutsideNs", free_outside),
+    COST("AllocFixedNs", alloc_fixed),
+    COST("AllocPageNs", alloc_page),
+    COST("AllocOutsideNs", alloc_outside),
+    COST("ReclaimPageNs", reclaim_page),
+    COUNT("Machine", "JitterPercent", SC, machine.jitter, 0, 200),
+
+    {"Regime", "Regime", KEY_WORD, offsetof(SC, kernel.regime), 0, 0, regimes, 0},
+    COUNT("Regime", "Scale", SC, kernel.scale, 0, 6),
+    COUNT("Regime", "Fraction", SC, kernel.fraction, 0, INT_MAX),
+    {"Regime", "FilledPercent", KEY_COUNT, offsetof(SC, kernel.filled), 0, 100, NULL,
+     offsetof(SC, kernel.filled_is_set)},
+
+    {"Policy", "Daemon", KEY_BOOL, offsetof(SC, loop.on), 0, 0, NULL, 0},
+    TIME("Policy", "MessageDelay", SC, loop.message_delay, 0),
+    TIME("Policy", "WriteDelay", SC, loop.write_delay, 0),
+    TIME("Policy", "TargetWait", SC, loop.params.target_wait, 1000),
+    TIME("Policy", "Hold", SC, loop.params.hold, 0),
+
+    {"Workload", "Kind", KEY_WORD, offsetof(WL, kind), 0, 0, works, 0},
+    COUNT("Workload", "Tasks", WL, tasks, 1, 4096),
+    {"Workload", "Size", KEY_PAGES, offsetof(WL, size), 1, MANY, NULL, 0},
+    COUNT("Workload", "SizeSpreadPercent", WL, size_spread, 0, 100),
+    COUNT("Workload", "Order", WL, order, 0, 3),
+    TIME("Workload", "Start", WL, start, 0),
+    TIME("Workload", "Every", WL, every, 0),
+    TIME("Workload", "Spread", WL, spread, 0),
+    TIME("Workload", "Interval", WL, interval, 0),
+    {"Workload", "FirstCpu", KEY_COUNT, offsetof(WL, first_cpu), 0, 4095, NULL,
+     offsetof(WL, first_cpu_is_set)},
+    {"Workload", "Node", KEY_COUNT, offsetof(WL, node), 0, SCENARIO_NODES - 1, NULL,
+     offsetof(WL, node_is_set)},
+    {"Workload", "Shared", KEY_BOOL, offsetof(WL, shared), 0, 0, NULL, 0},
+
+    TIME("Write", "At", struct write, at, 0),
+    {"Write", "Knob", KEY_WORD, offsetof(struct write, knob), 0, 0, knobs, 0},
+    COUNT("Write", "Value", struct write, value, 0, INT_MAX),
+};
+
+const char *work_name(enum work w)
+{
+    return (unsigned)w < WORK_MAX ? works[w] : "unknown";
+}
+
+void scenario_init(struct scenario *s)
+{
+    *s = (struct scenario){
+        .machine = {.cpus = 1,
+                    .nodes = 1,
+                    .page_size = 4096,
+                    .managed = 4 << 20,
+                    .low = 16384,
+                    .stat_interval = NSEC_PER_SEC,
+                    .free_fixed = 1000 * 1000,
+                    .free_page = 30 * 1000,
+                    .free_outside = 100 * 1000,
+                    .alloc_fixed = 1000 * 1000,
+                    .alloc_page = 30 * 1000,
+                    .alloc_outside = 500 * 1000,
+                    .reclaim_page = 500 * 1000},
+        .kernel = {.regime = REGIME_R4, .scale = 5},
+        .loop = {.message_delay = 200 * NSEC_PER_USEC,
+                 .write_delay = 100 * NSEC_PER_USEC,
+                 .params = params_default()},
+        .run = {.seed = 1, .time = 10 * NSEC_PER_SEC, .sample = 10 * NSEC_PER_MSEC},
+    };
+}
+
+/* --- values -------------------------------------------------------------------------------- */
+
+/* "28.7" in ns to ps. */
+static int parse_cost(const char *value, uint64_t *ret)
+{
+    char whole[32], decimals[4] = "000";
+    const char *dot = strchr(value, '.');
+    size_t len = dot ? (size_t)(dot - value) : strlen(value);
+    size_t n = dot ? strlen(dot + 1) : 3;
+    uint64_t a, b;
+
+    if (len >= sizeof(whole) || n < 1 || n > 3)
+        return -EINVAL;
+    memcpy(whole, value, len);
+    whole[len] = '\0';
+    if (dot)
+        memcpy(decimals, dot + 1, n);
+    if (parse_u64(whole, &a) < 0 || parse_u64(decimals, &b) < 0 || a > MANY)
+        return -EINVAL;
+    *ret = a * 1000 + b;
+    return 0;
+}
+
+static int parse_word(const char *value, const char *const *words, uint64_t *ret)
+{
+    for (unsigned i = 0; words[i]; i++) {
+        if (strcmp(words[i], value) == 0) {
+            *ret = words == regimes ? i + REGIME_R1 : i;
+            return 0;
+        }
+    }
+    return -EINVAL;
+}
+
+static int parse_number(const struct key *k, const char *value, uint64_t *ret)
+{
+    switch (k->type) {
+    case KEY_PAGES: {
+        int r = parse_size(value, ret);
+        *ret /= r < 0 ? 1 : 4096;
+        return r;
+    }
+    case KEY_DURATION:
+        return parse_duration(value, ret);
+    case KEY_COST:
+        return parse_cost(value, ret);
+    case KEY_COUNT:
+    case KEY_COUNT32:
+    case KEY_BOOL:
+    case KEY_WORD:
+    case KEY_TEXT:
+        break;
+    }
+    return parse_u64(value, ret);
+}
+
+static int store_word(const struct key *k, const char *value, char *at)
+{
+    uint64_t word;
+    int r = parse_word(value, k->words, &word);
+
+    if (r < 0)
+        return r;
+    if (k->words == untils)
+        *(bool *)at = word != 0;
+    else
+        *(unsigned *)at = (unsigned)word;
+    return 0;
+}
+
+static int store(const struct key *k, const char *value, char *base)
+{
+    char *at = base + k->offset;
+    uint64_t number = 0;
+    int r;
+
+    if (k->type == KEY_BOOL)
+        return parse_bool(value, (bool *)at);
+    if (k->type == KEY_WORD)
+        return store_word(k, value, at);
+    if (k->type == KEY_TEXT) {
+        if (strlen(value) >= k->max)
+            return -ERANGE;
+        strcpy(at, value);
+        return 0;
+    }
+    r = parse_number(k, value, &number);
+    if (r < 0)
+        return r;
+    if (number < k->min || number > k->max)
+        return -ERANGE;
+    if (k->type == KEY_COUNT32)
+        *(uint32_t *)at = (uint32_t)number;
+    else
+        *(uint64_t *)at = number;
+    if (k->is_set)
+        *(bool *)(base + k->is_set) = true;
+    return 0;
+}
+
+static void describe(const struct key *k, char *buf, size_t size)
+{
+    static const char *const what[] = {
+        [KEY_COUNT] = "a number",       [KEY_COUNT32] = "a number",
+        [KEY_PAGES] = "a size",         [KEY_DURATION] = "a duration such as 100us",
+        [KEY_COST] = "ns such as 28.7", [KEY_BOOL] = "yes or no",
+        [KEY_WORD] = "one of",          [KEY_TEXT] = "a short text",
+    };
+    int n = snprintf(buf, size, "%s", what[k->type]);
+
+    if (k->type == KEY_COUNT || k->type == KEY_COUNT32)
+        snprintf(buf + n, size - (size_t)n, " from %llu to %llu", (unsigned long long)k->min,
+                 (unsigned long long)k->max);
+    for (unsigned i = 0; k->words && k->words[i] && n > 0 && (size_t)n < size; i++)
+        n += snprintf(buf + n, size - (size_t)n, " %s", k->words[i]);
+}
+
+/* --- lines --------------------------------------------------------------------------------- */
+
+struct source {
+    const char *path, *pos, *end;
+    unsigned line;
+    char section[96]; /* the last one seen */
+    char *base;       /* of the struct that its keys go to */
+    struct scenario *s;
+    char *error;
+    int r;
+};
+
+#define fail(src, format, ...)                                                                     \
+    ((src)->r = -EINVAL, (void)snprintf((src)->error, SCENARIO_ERROR, "%s:%u: " format,            \
+                                        (src)->path, (src)->line, __VA_ARGS__))
+
+static bool known_section(const char *section, size_t len)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
+        if (strlen(keys[i].section) == len && memcmp(keys[i].section, section, len) == 0)
+            return true;
+    return false;
+}
+
+/* [Workload NAME] and [Write NAME] add one, the rest is there once. */
+static void enter_section(struct source *src, const char *section)
+{
+    struct scenario *s = src->s;
+    const char *space = strchr(section, ' ');
+    size_t len = space ? (size_t)(space - section) : strlen(section);
+    bool work = strncmp(section, "Workload ", 9) == 0, write = strncmp(section, "Write ", 6) == 0;
+
+    if (!known_section(section, len) || (space != NULL) != (work || write)) {
+        fail(src,
+             "[%s]: unknown section; accepted are Run, Machine, Regime, Policy, Workload NAME "
+             "and Write NAME",
+             section);
+        return;
+    }
+    snprintf(src->section, sizeof(src->section), "%s", section);
+    src->base = (char *)s;
+    if ((work && s->n_workloads == SCENARIO_WORKLOADS) ||
+        (write && s->n_writes == SCENARIO_WRITES) || (space && strlen(space) > 63)) {
+        fail(src, "[%s]: too many of them, or too long a name", section);
+    } else if (work) {
+        struct workload *w = &s->workloads[s->n_workloads++];
+        *w = (struct workload){.tasks = 1, .size = 1024};
+        strcpy(w->name, space + 1);
+        src->base = (char *)w;
+    } else if (write) {
+        struct write *w = &s->writes[s->n_writes++];
+        *w = (struct write){.at = 0};
+        strcpy(w->name, space + 1);
+        src->base = (char *)w;
+    }
+}
+
+static int load_type(struct source *src, const char *type)
+{
+    const char *slash = strrchr(src->path, '/');
+    int dir = slash ? (int)(slash - src->path) : 1;
+    char path[PATH_MAX], error[SCENARIO_ERROR];
+
+    if (strchr(type, '/')) {
+        fail(src, "[Machine] Type=%s: no name of a machine type", type);
+        return -EINVAL;
+    }
+    snprintf(path, sizeof(path), "%.*s/machines/%s.ini", dir, slash ? src->path : ".", type);
+    int r = scenario_load(path, src->s, error);
+    if (r < 0)
+        fail(src, "[Machine] Type=: %.200s", error);
+    return r;
+}
+
+static void assign(struct source *src, const char *section, const char *name, const char *value)
+{
+    size_t len = strcspn(section, " ");
+    char accepted[128];
+
+    if (strcmp(section, "Machine") == 0 && strcmp(name, "Type") == 0) {
+        load_type(src, value);
+        return;
+    }
+    for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
+        const struct key *k = &keys[i];
+        if (strlen(k->section) != len || memcmp(k->section, section, len) != 0 ||
+            strcmp(k->name, name) != 0)
+            continue;
+        if (store(k, value, src->base) < 0) {
+            describe(k, accepted, sizeof(accepted));
+            fail(src, "[%s] %s=%.40s: accepted is %s", section, name, value, accepted);
+        }
+        return;
+    }
+    fail(src, "[%s] %.40s=: unknown key", section, name);
+}
+
+static int handle(void *user, const char *section, const char *name, const char *value)
+{
+    struct source *src = user;
+
+    if (src->r < 0)
+        return 0;
+    if (strcmp(section, src->section) != 0)
+        enter_section(src, section);
+    if (src->r == 0)
+        assign(src, section, name, value);
+    return src->r == 0;
+}
+
+/* fgets() for inih that counts lines, drops comments and indentation (which would continue the
+ * line before), and refuses what inih would cut in two. */
+static char *read_line(char *buf, int size, void *stream)
+{
+    struct source *src = stream;
+    if (src->pos == src->end || src->r < 0)
+        return NULL;
+
+    const char *newline = memchr(src->pos, '\n', (size_t)(src->end - src->pos));
+    const char *end = newline ? newline : src->end, *line = src->pos;
+    src->pos = newline ? newline + 1 : src->end;
+    src->line++;
+    while (line < end && (*line == ' ' || *line == '\t'))
+        line++;
+    size_t len = (size_t)(end - line);
+    if (len > 0 && (*line == '#' || *line == ';'))
+        len = 0;
+    if (len > (size_t)size - 2 || memchr(line, '\0', len)) {
+        fail(src, "line of %zu bytes, or not of text", len);
+        return NULL;
+    }
+    if (len > 0 && *line != '[' && !memchr(line, '=', len)) {
+        fail(src, "\"%.*s\" is no assignment", (int)MIN(len, (size_t)40), line);
+        return NULL;
+    }
+    memcpy(buf, line, len);
+    memcpy(buf + len, "\n", 2);
+    return buf;
+}
+
+int scenario_parse(const char *path, const char *text, size_t len, struct scenario *s,
+                   char error[static SCENARIO_ERROR])
+{
+    struct source src = {.path = path, .pos = text, .end = text + len, .s = s, .error = error};
+    int line = ini_parse_stream(read_line, &src, handle, &src);
+
+    if (src.r == 0 && line != 0)
+        fail(&src, "%s", "not of the form [Section] or Key=Value");
+    return src.r;
+}
+
+int scenario_load(const char *path, struct scenario *s, char error[static SCENARIO_ERROR])
+{
+    _cleanup_free_ char *text = NULL;
+    _cleanup_fclose_ FILE *f = fopen(path, "re");
+    size_t len = 0;
+
+    if (!f) {
+        int r = -errno;
+        snprintf(error, SCENARIO_ERROR, "%s: %s", path, strerror(-r));
+        return r;
+    }
+    text = malloc(FILE_LIMIT);
+    if (text)
+        len = fread(text, 1, FILE_LIMIT, f);
+    if (!text || len == FILE_LIMIT || ferror(f)) {
+        snprintf(error, SCENARIO_ERROR, "%s: cannot be read, or too long", path);
+        return -EFBIG;
+    }
+    return scenario_parse(path, text, len, s, error);
+}
+
+int scenario_set(struct scenario *s, const char *assignment, const char *dir,
+                 char error[static SCENARIO_ERROR])
+{
+    char path[PATH_MAX], section[64], key[64];
+    const char *dot = strchr(assignment, '.'), *eq = strchr(assignment, '=');
+    struct source src = {.path = path, .base = (char *)s, .s = s, .error = error};
+
+    snprintf(path, sizeof(path), "%s/--set", dir);
+    if (!dot || !eq || dot > eq || dot - assignment > 63 || eq - dot > 63) {
+        snprintf(error, SCENARIO_ERROR, "%s: accepted is Section.Key=Value", assignment);
+        return -EINVAL;
+    }
+    snprintf(section, sizeof(section), "%.*s", (int)(dot - assignment), assignment);
+    snprintf(key, sizeof(key), "%.*s", (int)(eq - dot - 1), dot + 1);
+    for (uint32_t i = 0; i < s->n_workloads; i++) {
+        if (strcmp(s->workloads[i].name, section) == 0) {
+            src.base = (char *)&s->workloads[i];
+            strcpy(section, "Workload");
+        }
+    }
+    if (strcmp(section, "Workload") != 0 || src.base != (char *)s)
+        assign(&src, section, key, eq + 1);
+    else
+        fail(&src, "%s: no such workload", section);
+    return src.r;
+}
+
+/* --- the whole ----------------------------------------------------------------------------- */
+
+static const char *wrong(const struct scenario *s)
+{
+    const struct machine *m = &s->machine;
+
+    if (m->cpus % m->nodes != 0)
+        return "[Machine] Cpus=: no multiple of Nodes=";
+    if (m->page_size & (m->page_size - 1))
+        return "[Machine] PageSize=: no power of two";
+    if (m->free > m->managed || m->low > m->managed / 4)
+        return "[Machine] FreePages= or LowPages=: too much for ManagedPages=";
+    if (!knob_accepts(KNOB_FRACTION, (int)s->kernel.fraction))
+        return "[Regime] Fraction=: the kernel accepts 0, and 8 and more";
+    if (s->kernel.regime == REGIME_R1 && s->kernel.fraction)
+        return "[Regime] Fraction=: not in R1";
+    if (s->run.time / s->run.sample > 100000)
+        return "[Run] Sample=: more than 100000 of them in Time=";
+    if (s->n_workloads == 0)
+        return "[Workload]: there is none";
+    return NULL;
+}
+
+static const char *wrong_workload(const struct scenario *s, const struct workload *w)
+{
+    if (w->first_cpu >= s->machine.cpus || (w->node_is_set && w->node >= s->machine.nodes))
+        return "FirstCpu= or Node=: not on this machine";
+    if (w->order > 0 && s->kernel.regime == REGIME_R1)
+        return "Order=: R1 keeps no high orders in lists";
+    if (w->kind == WORK_BYSTANDER && w->interval == 0)
+        return "Interval=: a bystander needs one";
+    if (w->kind == WORK_EXIT && w->interval != 0)
+        return "Interval=: an exit has none";
+    return NULL;
+}
+
+int scenario_check(struct scenario *s, char error[static SCENARIO_ERROR])
+{
+    const char *why = wrong(s);
+
+    if (why) {
+        snprintf(error, SCENARIO_ERROR, "%s", why);
+        return -EINVAL;
+    }
+    for (uint32_t i = 0; i < s->n_workloads; i++) {
+        struct workload *w = &s->workloads[i];
+        why = wrong_workload(s, w);
+        if (why) {
+            snprintf(error, SCENARIO_ERROR, "[Workload %s] %s", w->name, why);
+            return -EINVAL;
+        }
+        w->size = MAX(w->size * 4096 / s->machine.page_size, UINT64_C(1));
+    }
+    for (uint32_t i = 0; i < s->n_writes; i++) {
+        const struct write *w = &s->writes[i];
+        if (w->knob == KNOB_SCALE && s->kernel.regime != REGIME_R6) {
+            snprintf(error, SCENARIO_ERROR, "[Write %s] Knob=scale: only in R6", w->name);
+            return -EINVAL;
+        }
+    }
+    return 0;
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#pragma once
+
+#include "eventq.h"
+#include "pcplist.h"
+#include "rng.h"
+#include "sim.h"
+
+/* What sim.c, task.c and loop.c share of a simulated machine. */
+
+#define NOBODY UINT32_MAX
+
+struct queue { /* of tasks, by task.next */
+    uint32_t head, tail;
+};
+
+struct zone_state {
+    struct pcpstate kernel;
+    uint32_t kswapd; /* task */
+    uint64_t managed, min, low, high, free;
+    uint32_t batch;
+    struct pcp_limits limits;
+    uint32_t holder; /* of the lock */
+    struct queue waiters;
+};
+
+struct cpu {
+    uint32_t node;
+    uint32_t running; /* task */
+    struct queue runnable;
+    nsec_t slice_begin;
+    uint32_t worker; /* task that does vmstat_update() on it */
+};
+
+enum role { ROLE_USER, ROLE_KSWAPD, ROLE_WORKER };
+enum task_state {
+    TASK_SLEEPING, /* its event starts it */
+    TASK_QUEUED,   /* waits for its CPU */
+    TASK_RUNNING,  /* takes or frees pages of its list; its event ends the run */
+    TASK_WAITING,  /* spins for the lock */
+    TASK_HOLDING,  /* its event releases the lock */
+    TASK_DONE,
+};
+
+struct task {
+    const struct workload *work; /* ROLE_USER */
+    enum role role;
+    enum task_state state;
+    uint32_t cpu, zone, next;
+    unsigned order;
+    bool freeing;        /* else: allocating */
+    uint64_t size, left; /* pages of a round, and still to do of it */
+    nsec_t started;
+
+    /* the run: pages of the list that are worked on without the lock */
+    int run;
+    nsec_t run_since;
+    uint64_t run_cost; /* ps a page */
+
+    /* the hold */
+    bool alloc;
+    int want; /* pages in this hold */
+    int rest; /* of one free_unref_page_commit() in R5, in further holds */
+    nsec_t asked, granted;
+};
+
+struct loop;
+
+struct sim {
+    const struct scenario *s;
+    nsec_t now;
+    struct rng rng;
+    struct jitter jitter;
+    struct eventq events; /* owners: tasks, then CPUs, then the OWNER_* */
+    struct zone_state *zones;
+    struct cpu *cpus;
+    struct pcplist *lists; /* [cpu * nodes + zone] */
+    struct task *tasks;
+    uint32_t n_users, n_tasks, exiting, exits_to_come, waiting;
+    struct knob_values knobs;
+    uint64_t pgfree, pgalloc, anon; /* as of the last commit of each run */
+    struct sample sample;
+    struct loop *loop; /* NULL: no daemon */
+    struct sim_result result;
+};
+
+enum owner { OWNER_SAMPLE, OWNER_LOOP, OWNER_WRITES, OWNER_MAX = OWNER_WRITES + SCENARIO_WRITES };
+
+static inline uint32_t owner_of_cpu(const struct sim *sim, uint32_t cpu)
+{
+    return sim->n_tasks + cpu;
+}
+
+static inline uint32_t owner(const struct sim *sim, enum owner o)
+{
+    return sim->n_tasks + sim->s->machine.cpus + (uint32_t)o;
+}
+
+static inline struct pcplist *list_of(const struct sim *sim, uint32_t cpu, uint32_t zone)
+{
+    return &sim->lists[cpu * sim->s->machine.nodes + zone];
+}
+
+/* task.c: the event of a task; the tick of a CPU's vmstat_update(). */
+void task_event(struct sim *sim, uint32_t task);
+void cpu_tick(struct sim *sim, uint32_t cpu);
+
+/* Commits what all runs have done until now; plans the rest of them anew, after limits changed. */
+void tasks_sync(struct sim *sim);
+void tasks_plan_again(struct sim *sim);
+
+/* sim.c: the sysctl is written; -EINVAL as the kernel says so. */
+int sim_write_knob(struct sim *sim, enum knob_id knob, int value);
+
+/* loop.c: pcptuned on the machine. All accept a sim without one. */
+int loop_new(struct sim *sim); /* -ENOMEM */
+void loop_free(struct loop *l);
+void loop_exit_begins(struct sim *sim, uint32_t task);
+void loop_exit_ends(struct sim *sim, uint32_t task);
+void loop_event(struct sim *sim);
