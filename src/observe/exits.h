@@ -30,9 +30,9 @@ struct exits_stats {
 
 /* Sets everything up, and learns the kernel's messages from three children that it forks (10 ms,
  * see exitsock.h); no allocation after this, exits_hotplug() apart. Each task in flight takes a
- * descriptor, up to 4096. -EPERM (CAP_NET_ADMIN is missing, or not in the initial user and pid
- * namespaces), -ENOENT (kernel without TASKSTATS, or not in the initial network namespace),
- * -EBADMSG (a struct taskstats that we do not know), or another errno. */
+ * descriptor, up to 4096. -EPERM (CAP_NET_ADMIN is missing, or not in the initial user, pid
+ * and network namespaces), -ENOENT (kernel without TASKSTATS), -EBADMSG (a struct taskstats that we
+ * do not know), or another errno. */
 int exits_open(const struct exits_config *c, const struct host_facts *host, struct exits **ret);
 void exits_close(struct exits *x);
 DEFINE_CLEANUP(struct exits *, exits_close)

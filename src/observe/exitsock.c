@@ -304,45 +304,49 @@ static int run_and_reap(size_t bytes)
     return (int)pid;
 }
 
-static int drain_for(struct exitsock *s, unsigned node, pid_t pid, struct taskstats_exit *e,
-                     bool *ret_seen)
+struct heard {
+    struct taskstats_exit child;
+    bool of_child, lost;
+    unsigned messages; /* of anybody, understood or not */
+};
+
+static int drain_for(struct exitsock *s, unsigned node, pid_t pid, struct heard *h)
 {
     struct taskstats_exit got = {0};
-    bool lost = false;
 
     if (exitsock_fd(s, node) < 0)
         return 0;
     for (int left = 1 << 16; left > 0; left--) {
         int r = exitsock_recv(s, node, &got);
         if (r == 0)
-            break;
-        lost = lost || r == -ENOBUFS;
+            return 0;
         if (r < 0 && r != -ENOBUFS && r != -EBADMSG)
             return r;
+        h->lost = h->lost || r == -ENOBUFS;
+        h->messages += r != -ENOBUFS;
         if (r > 0 && got.pid == (uint32_t)pid) {
-            *e = got;
-            *ret_seen = true;
+            h->child = got;
+            h->of_child = true;
         }
     }
-    return lost ? -ENOBUFS : 0;
+    return 0;
 }
 
-/* 1: the message of a child that touched `bytes` came; 0: it did not. */
-static int observe_child(struct exitsock *s, size_t bytes, struct taskstats_exit *ret)
+/* What is heard when a child that touches `bytes` exits. -ENOBUFS: perhaps not all of it. */
+static int observe_child(struct exitsock *s, size_t bytes, struct heard *ret)
 {
     for (int i = 0; i < LEARN_TRIES; i++) {
-        bool seen = false, lost = false;
+        *ret = (struct heard){0};
         pid_t pid = run_and_reap(bytes);
         if (pid < 0)
             return pid;
         for (unsigned node = 0; node < HOST_NODES_MAX; node++) {
-            int r = drain_for(s, node, pid, ret, &seen);
-            if (r < 0 && r != -ENOBUFS)
+            int r = drain_for(s, node, pid, ret);
+            if (r < 0)
                 return r;
-            lost = lost || r == -ENOBUFS;
         }
-        if (seen || !lost)
-            return seen;
+        if (ret->of_child || !ret->lost)
+            return 0;
     }
     return -ENOBUFS;
 }
@@ -369,12 +373,12 @@ static bool filter_works(struct exitsock *s, const struct taskstats_rule *rule, 
                          uint64_t ours_kb)
 {
     struct taskstats_rule low = *rule, high = *rule;
-    struct taskstats_exit e;
+    struct heard h;
 
     low.min_kb = marker / 1024 / 4;
     high.min_kb = 4 * (uint64_t)marker / 1024 + 2 * ours_kb;
-    return exitsock_filter(s, &low) == 0 && observe_child(s, marker, &e) == 1 &&
-           exitsock_filter(s, &high) == 0 && observe_child(s, marker, &e) == 0;
+    return exitsock_filter(s, &low) == 0 && observe_child(s, marker, &h) == 0 && h.of_child &&
+           exitsock_filter(s, &high) == 0 && observe_child(s, marker, &h) == 0 && !h.of_child;
 }
 
 static void remove_filter(struct exitsock *s)
@@ -392,23 +396,23 @@ int exitsock_learn(struct exitsock *s, uint32_t page_size, uint64_t min_kb,
 {
     size_t marker = marker_bytes(s, page_size);
     uint64_t ours_kb = our_peak_kb();
-    struct taskstats_exit e;
+    struct heard h;
 
     *ret = (struct exitsock_layout){0};
-    int r = observe_child(s, marker, &e);
-    if (r == 0)
-        return -EBADMSG;
+    int r = observe_child(s, marker, &h);
     if (r < 0)
         return 0; /* no child to be had, or its message was lost: nothing is known */
-    ret->version = e.version;
+    if (!h.of_child)
+        return h.messages > 0 ? -EBADMSG : -EPERM;
+    ret->version = h.child.version;
     ret->rule = (struct taskstats_rule){
         .family = s->family,
-        .flag_offset = e.flag_offset,
-        .hiwater_offset = e.hiwater_offset,
-        .agroup = e.last == TASKSTATS_LAST_YES,
+        .flag_offset = h.child.flag_offset,
+        .hiwater_offset = h.child.hiwater_offset,
+        .agroup = h.child.last == TASKSTATS_LAST_YES,
         .min_kb = min_kb,
     };
-    ret->verified = plausible(&e, marker, ours_kb) &&
+    ret->verified = plausible(&h.child, marker, ours_kb) &&
                     filter_works(s, &ret->rule, marker, ours_kb) &&
                     exitsock_filter(s, &ret->rule) == 0;
     if (!ret->verified)

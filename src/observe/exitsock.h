@@ -17,16 +17,16 @@ struct exitsock_layout {
 };
 
 /* Opens and registers; learns nothing and filters nothing yet. -EPERM: no CAP_NET_ADMIN, or not in
- * the initial user or pid namespace. -ENOENT: no TASKSTATS, or not in the initial network
- * namespace. Else the errno of a socket call. */
+ * the initial user or pid namespace. -ENOENT: no TASKSTATS. Else the errno of a socket call. */
 int exitsock_open(const struct host_facts *host, struct exitsock **ret);
 void exitsock_close(struct exitsock *s); /* deregisters; NULL is accepted */
 DEFINE_CLEANUP(struct exitsock *, exitsock_close)
 
 /* Learns where the fields stand from children of ours that touch a known amount of memory and exit,
  * and proves the filter with a child that it must pass and one that it must drop. Costs three
- * forks, 10 ms; messages of others that come meanwhile are lost. -EBADMSG: no message of a child
- * could be understood: the signal is of no use. What cannot be proven is !verified, no error. */
+ * forks, 10 ms; messages of others that come meanwhile are lost. -EBADMSG: messages
+ * come, but none of a child can be understood. -EPERM: none comes at all: they go to the initial
+ * network namespace alone (send_cpu_listeners()). What cannot be proven is !verified, no error. */
 int exitsock_learn(struct exitsock *s, uint32_t page_size, uint64_t min_kb,
                    struct exitsock_layout *ret);
 

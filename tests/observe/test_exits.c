@@ -580,11 +580,8 @@ static void test_overrun(void **state)
     int size = 1, r;
 
     (void)state;
+    exits_close(open_exits(TASK_SIZE)); /* skips where nothing would come */
     r = exitsock_open(&host, &s);
-    if (r == -EPERM || r == -ENOENT) {
-        print_message("SKIP: no TASKSTATS for us here\n");
-        skip();
-    }
     assert_int_equal(r, 0);
     while (exitsock_fd(s, node) < 0)
         node++;
