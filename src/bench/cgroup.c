@@ -14,6 +14,8 @@ struct cgroup {
     char path[PATH_MAX];
     int version;
     int procs_fd;
+    char named_dir[PATH_MAX]; /* the same path in cgroup2 of a hybrid system, "" where not */
+    int named_fd;
 };
 
 struct mount {
@@ -57,8 +59,9 @@ static void fclose_mounts(FILE *f)
 }
 DEFINE_CLEANUP(FILE *, fclose_mounts)
 
-/* v1's memory controller wins: where it is mounted, cgroup2 cannot have it. */
-static int find_mount(struct mount *ret)
+/* v1's memory controller wins: where it is mounted, cgroup2 cannot have it. least: 2 looks for
+ * cgroup2 alone. */
+static int find_mount(int least, struct mount *ret)
 {
     _cleanup_(fclose_mountsp) FILE *f = setmntent("/proc/self/mounts", "re");
     char buf[2 * PATH_MAX];
@@ -71,7 +74,7 @@ static int find_mount(struct mount *ret)
         int this_one = strcmp(m.mnt_type, "cgroup2") == 0                             ? 2
                        : strcmp(m.mnt_type, "cgroup") == 0 && hasmntopt(&m, "memory") ? 1
                                                                                       : 0;
-        if (this_one == 0 || this_one == version)
+        if (this_one < least || this_one == version)
             continue;
         version = this_one;
         snprintf(ret->dir, sizeof(ret->dir), "%s", m.mnt_dir);
@@ -129,10 +132,28 @@ static int open_procs(const char *dir)
     return fd < 0 ? -errno : fd;
 }
 
+/* A hybrid system has its groups in both hierarchies, and of an exiting task only cgroup2 tells the
+ * path: in v1 it is in the root already (proc_cgroup_show()). Where the parent is missing there,
+ * the group goes without. */
+static void create_named(struct cgroup *c)
+{
+    struct mount m;
+    int n;
+
+    if (c->version != 1 || find_mount(2, &m) < 0)
+        return;
+    n = snprintf(c->named_dir, sizeof(c->named_dir), "%s%s", m.dir, c->path);
+    if (n < 0 || (size_t)n >= sizeof(c->named_dir) || mkdir(c->named_dir, 0755) < 0) {
+        c->named_dir[0] = '\0';
+        return;
+    }
+    c->named_fd = open_procs(c->named_dir);
+}
+
 static int create(struct cgroup *c, const char *name)
 {
     struct mount m = {.version = 0};
-    int r = find_mount(&m);
+    int r = find_mount(1, &m);
 
     c->version = m.version;
     if (r == 0)
@@ -142,9 +163,12 @@ static int create(struct cgroup *c, const char *name)
     if (mkdir(c->dir, 0755) < 0)
         return -errno;
     c->procs_fd = open_procs(c->dir);
-    if (c->procs_fd < 0)
+    if (c->procs_fd < 0) {
         rmdir(c->dir);
-    return MIN(c->procs_fd, 0);
+        return c->procs_fd;
+    }
+    create_named(c);
+    return 0;
 }
 
 int cgroup_new(const char *name, struct cgroup **ret)
@@ -155,6 +179,7 @@ int cgroup_new(const char *name, struct cgroup **ret)
     struct cgroup *c = calloc(1, sizeof(*c));
     if (!c)
         return -ENOMEM;
+    c->named_fd = -1;
     int r = create(c, name);
     if (r < 0)
         free(c);
@@ -163,25 +188,38 @@ int cgroup_new(const char *name, struct cgroup **ret)
     return r;
 }
 
+/* A reaped process leaves its group a moment later (cgroup_release() by RCU). */
+static int remove_dir(const char *dir)
+{
+    int r = -EBUSY;
+    for (int i = 0; i < 100 && r == -EBUSY; i++) {
+        r = rmdir(dir) < 0 ? -errno : 0;
+        if (r == -EBUSY)
+            usleep(10000);
+    }
+    return r;
+}
+
 int cgroup_free(struct cgroup *c)
 {
     if (!c)
         return 0;
     close(c->procs_fd);
-    /* A reaped process leaves its group a moment later (cgroup_release() by RCU). */
-    int r = -EBUSY;
-    for (int i = 0; i < 100 && r == -EBUSY; i++) {
-        r = rmdir(c->dir) < 0 ? -errno : 0;
-        if (r == -EBUSY)
-            usleep(10000);
+    int r = remove_dir(c->dir);
+    if (c->named_dir[0]) {
+        closep(&c->named_fd);
+        int r2 = remove_dir(c->named_dir);
+        r = r < 0 ? r : r2;
     }
     free(c);
     return r;
 }
 
-int cgroup_procs_fd(const struct cgroup *c)
+int cgroup_enter(const struct cgroup *c)
 {
-    return c->procs_fd;
+    if (write(c->procs_fd, "0", 1) < 0)
+        return -errno;
+    return c->named_fd >= 0 && write(c->named_fd, "0", 1) < 0 ? -errno : 0;
 }
 
 const char *cgroup_path(const struct cgroup *c)

@@ -4,7 +4,8 @@
 #include "macros.h"
 
 /* A control group of our own: a directory under the v1 memory controller where that is mounted
- * (hybrid too), else under cgroup2. Controllers are as the parent hands them down. */
+ * (on a hybrid system one of the same path under cgroup2 too), else under cgroup2. Controllers are
+ * as the parent hands them down. */
 struct cgroup;
 
 /* Creates it. A name that starts with '/' counts from the root of the hierarchy, any other from
@@ -16,8 +17,8 @@ int cgroup_new(const char *name, struct cgroup **ret);
  * c in any case. NULL is accepted. */
 int cgroup_free(struct cgroup *c);
 
-/* Writable descriptor of cgroup.procs: a process that writes "0" enters. */
-int cgroup_procs_fd(const struct cgroup *c);
+/* The calling process enters it. */
+int cgroup_enter(const struct cgroup *c);
 
 /* The path as /proc/PID/cgroup prints it for those inside, and 1 or 2. */
 const char *cgroup_path(const struct cgroup *c);

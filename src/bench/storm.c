@@ -297,10 +297,8 @@ int storm_free(struct storm *s)
 
 static int start_tasks(struct storm *s)
 {
-    struct task_plan plan = {.o = s->o,
-                             .shared = s->shared,
-                             .cgroup_fd = s->cgroup ? cgroup_procs_fd(s->cgroup) : -1,
-                             .report_fd = s->report_tx};
+    struct task_plan plan = {
+        .o = s->o, .shared = s->shared, .cgroup = s->cgroup, .report_fd = s->report_tx};
 
     for (uint64_t i = 0; i < s->o->tasks; i++) {
         pid_t pid = child_spawn(task_main, &plan);

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 
+#include "cgroup.h"
 #include "child.h"
 #include "clock.h"
 
@@ -132,8 +133,9 @@ void task_main(void *arg)
 {
     const struct task_plan *plan = arg;
 
-    if (plan->cgroup_fd >= 0 && write(plan->cgroup_fd, "0", 1) < 0)
-        child_fail(plan->report_fd, -errno, "entering the control group");
+    int r = plan->cgroup ? cgroup_enter(plan->cgroup) : 0;
+    if (r < 0)
+        child_fail(plan->report_fd, r, "entering the control group");
     volunteer_for_oom();
     take_memory(plan);
     child_say(plan->report_fd, 0, 0);

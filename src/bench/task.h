@@ -8,8 +8,8 @@
 
 struct task_plan {
     const struct storm_options *o;
-    void *shared;  /* the mapping of STORM_SHARED */
-    int cgroup_fd; /* cgroup.procs, or -1 */
+    void *shared;                /* the mapping of STORM_SHARED */
+    const struct cgroup *cgroup; /* to enter, or NULL */
     int report_fd;
 };
 

@@ -360,11 +360,13 @@ int cgroup_parse(const char *text, size_t len, struct cgroup_paths *ret)
     return 0;
 }
 
-enum { STAT_ANON, STAT_ANON_THP, STAT_RSS, STAT_RSS_HUGE, STAT_MAX };
+/* In pairs, the first that is there counts: v2, v1 with the groups below, v1 before 3.x. */
+enum { STAT_ANON, STAT_ANON_THP, STAT_TOTAL, STAT_TOTAL_HUGE, STAT_RSS, STAT_RSS_HUGE, STAT_MAX };
 
 int memory_stat_parse(const char *text, size_t len, uint64_t *ret_anon, uint64_t *ret_thp)
 {
-    static const char *const keys[STAT_MAX] = {"anon", "anon_thp", "rss", "rss_huge"};
+    static const char *const keys[STAT_MAX] = {"anon",           "anon_thp", "total_rss",
+                                               "total_rss_huge", "rss",      "rss_huge"};
     bool seen[STAT_MAX] = {0};
     uint64_t value[STAT_MAX] = {0};
     struct word rest = {text, len}, line;
@@ -383,9 +385,12 @@ int memory_stat_parse(const char *text, size_t len, uint64_t *ret_anon, uint64_t
             seen[i] = true;
         }
     }
-    if (!seen[STAT_ANON] && !seen[STAT_RSS])
-        return -EBADMSG;
-    *ret_anon = value[seen[STAT_ANON] ? STAT_ANON : STAT_RSS];
-    *ret_thp = value[seen[STAT_ANON] ? STAT_ANON_THP : STAT_RSS_HUGE];
-    return 0;
+    for (int i = 0; i < STAT_MAX; i += 2) {
+        if (!seen[i])
+            continue;
+        *ret_anon = value[i];
+        *ret_thp = value[i + 1];
+        return 0;
+    }
+    return -EBADMSG;
 }

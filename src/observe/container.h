@@ -25,7 +25,8 @@ int cgroup_parse(const char *text, size_t len, struct cgroup_paths *ret);
  * path must not forge a log line. Returns ret. */
 char *container_name(const char *cgroup_path, char ret[static GROUP_NAME_MAX]);
 
-/* anon and anon_thp of a memory.stat text, in bytes (v1: rss, rss_huge; rss includes rss_huge).
- * *ret_thp 0 where absent. An unfinished last line is not
- * read. -EBADMSG where neither anon nor rss is there, or one of them is twice or no number. */
+/* anon and anon_thp of a memory.stat text, in bytes (v1: total_rss and total_rss_huge, which count
+ * the groups below too, else rss and rss_huge; rss includes rss_huge). *ret_thp 0 where absent. An
+ * unfinished last line is not read. -EBADMSG where neither anon nor rss is there, or one of them is
+ * twice or no number. */
 int memory_stat_parse(const char *text, size_t len, uint64_t *ret_anon, uint64_t *ret_thp);
