@@ -20,6 +20,10 @@
 #define PROOF_PAGES 4096      /* 16 MiB that went, or a sixteenth of what was announced */
 #define PROOF_SHARE 16
 
+/* Of what was announced, when the last task is gone. The first moments of a storm are not measured,
+ * half of a short one perhaps. */
+#define LITTLE_SHARE 8
+
 /* How often a storm that is not proven, or not believed in, is looked at. */
 #define LOOK_EVERY (10 * MSEC)
 
@@ -196,6 +200,12 @@ static bool disbelieved(const struct storm *st, uint64_t now)
 {
     return st->base.valid && !st->proven && !freeing_is_seen(st) &&
            now - st->begin >= DOUBT_AFTER && st->last.at >= st->base.at + DOUBT_BASE;
+}
+
+/* All are gone, and what they freed was no storm, or nothing like what was announced. */
+static bool freed_little(const struct storm *st, uint64_t storm_pages)
+{
+    return st->measured && (st->freed < storm_pages / 2 || st->freed < st->bounded / LITTLE_SHARE);
 }
 
 /* Yields are learned from storms that were measured from near their begin to their end, and from
@@ -499,7 +509,7 @@ static void storm_ebbs(struct engine *e, const struct params *p, const struct sn
         return;
     }
     e->state = ENGINE_HOLD;
-    if (!st->proven && st->measured && st->freed < storm_pages(p, s) / 2) {
+    if (freed_little(st, storm_pages(p, s))) {
         st->doubted = true;
         learn(e, s);
         plan_restore(e, REASON_FALSE_ALARM, now, ret);

@@ -231,6 +231,26 @@ static void test_bounded_by_cgroup(void **state)
     assert_int_equal(r.sets, 0);
 }
 
+/* Nine that peaked at 512 MiB and hold 5 now, where no cgroup says so: 45 MiB do go, and that is
+ * little of 4.6 GB. */
+static void test_past_peaks(void **state)
+{
+    (void)state;
+    rig_exits(&r, 0, 9, 512, -1, 0);
+    assert_int_equal(rig_step(&r), PLAN_SET);
+    rig_pass(&r, 3 * MS);
+    rig_freed(&r, 45);
+    rig_gone(&r, 0, 9, 0);
+    rig_look(&r);
+    rig_pass(&r, 2 * MS);
+    assert_int_equal(r.restores, 1);
+    assert_int_equal(r.acted.reason, REASON_FALSE_ALARM);
+    rig_forget(&r);
+    rig_pass(&r, 2 * SECOND);
+    rig_exits(&r, 0, 9, 512, -1, 0);
+    assert_int_equal(rig_step(&r), PLAN_NONE);
+}
+
 /* A foreign write in the storm: found at the restore, never overwritten. */
 static void test_foreign(void **state)
 {
@@ -433,6 +453,7 @@ int main(void)
         TEST(test_false_alarm, start_small),
         TEST(test_doubt_time, start_small),
         TEST(test_bounded_by_cgroup, start_small),
+        TEST(test_past_peaks, start_small),
         TEST(test_foreign, start_small),
         TEST(test_pinned_meanwhile, start_small),
         TEST(test_refused, start_small),
