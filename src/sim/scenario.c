@@ -358,7 +358,7 @@ static int handle(void *user, const char *section, const char *name, const char 
 
     if (src->r < 0)
         return 0;
-    if (strcmp(section, src->section) != 0)
+    if (!src->base || strcmp(section, src->section) != 0)
         enter_section(src, section);
     if (src->r == 0)
         assign(src, section, name, value);
@@ -386,8 +386,10 @@ static char *read_line(char *buf, int size, void *stream)
         fail(src, "line of %zu bytes, or not of text", len);
         return NULL;
     }
-    if (len > 0 && *line != '[' && !memchr(line, '=', len)) {
-        fail(src, "\"%.*s\" is no assignment", (int)MIN(len, (size_t)40), line);
+    while (len > 0 && (line[len - 1] == ' ' || line[len - 1] == '\t' || line[len - 1] == '\r'))
+        len--;
+    if (len > 0 && (*line == '[' ? line[len - 1] != ']' : !memchr(line, '=', len))) {
+        fail(src, "\"%.*s\" is neither [Section] nor Key=Value", (int)MIN(len, (size_t)40), line);
         return NULL;
     }
     memcpy(buf, line, len);

@@ -187,8 +187,10 @@ static int commit_free(struct sim *sim, struct task *t, struct pcplist *l, int n
         to_zone = pcplist_free(l, k, t->order);
     t->left -= MIN((uint64_t)n, t->left);
     sim->pgfree += (uint64_t)n;
-    if (t->role == ROLE_KSWAPD)
+    if (t->role == ROLE_KSWAPD) {
+        sim->result.reclaimed += (uint64_t)n;
         return to_zone;
+    }
     sim->anon -= MIN((uint64_t)n, sim->anon);
     if (t->work->kind == WORK_EXIT)
         sim->result.exit_pages += (uint64_t)n;
@@ -401,8 +403,6 @@ static void released(struct sim *sim, struct task *t)
         list_of(sim, t->cpu, t->zone)->count += t->want;
     } else {
         z->free += (uint64_t)t->want;
-        if (t->role == ROLE_KSWAPD)
-            sim->result.reclaimed += (uint64_t)t->want;
     }
     t->state = TASK_SLEEPING; /* until it has gone on: no run to be planned again */
     pass_on(sim, z);

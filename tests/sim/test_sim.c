@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <setjmp.h>
+
+#include <cmocka.h>
+
+#include "state.h"
+
+/* Scenarios of which the outcome follows from a line of arithmetic. Costs are in ps. */
+static struct scenario plain(enum regime regime, uint32_t cpus)
+{
+    struct scenario s;
+
+    scenario_init(&s);
+    s.machine.cpus = cpus;
+    s.machine.managed = UINT64_C(64) << 18;
+    s.machine.low = 252 * cpus; /* high at its floor of 4 batches */
+    s.machine.free_fixed = 1000 * 1000;
+    s.machine.free_page = 10 * 1000;
+    s.machine.free_outside = 0;
+    s.kernel.regime = regime;
+    s.kernel.filled_is_set = true; /* with nothing */
+    s.run.to_exits = true;
+    s.n_workloads = 1;
+    s.workloads[0] =
+        (struct workload){.name = "exits", .kind = WORK_EXIT, .tasks = cpus, .size = 1 << 18};
+    return s;
+}
+
+static struct sim *run(struct scenario *s)
+{
+    char error[SCENARIO_ERROR];
+    struct sim *sim;
+
+    if (scenario_check(s, error) < 0)
+        fail_msg("%s", error);
+    assert_int_equal(sim_new(s, &sim), 0);
+    sim_run(sim);
+    return sim;
+}
+
+static uint64_t pages_of(const struct sim *sim)
+{
+    uint64_t n = 0;
+
+    for (uint32_t k = 0; k < sim->s->machine.nodes; k++) {
+        n += sim->zones[k].free;
+        for (uint32_t c = 0; c < sim->s->machine.cpus; c++) {
+            assert_true(list_of(sim, c, k)->count >= 0);
+            n += (uint64_t)list_of(sim, c, k)->count;
+        }
+    }
+    for (uint32_t i = 0; i < sim->n_tasks; i++) {
+        const struct task *t = &sim->tasks[i];
+        if (t->state == TASK_WAITING || t->state == TASK_HOLDING)
+            n += t->alloc ? 0 : (uint64_t)t->want;
+        if (t->role == ROLE_USER)
+            n += t->freeing ? t->left : t->size - t->left;
+    }
+    return n - sim->result.reclaimed;
+}
+
+/* W = N c b: a saturated lock, no time between holds, the fixed cost beside it. */
+static void test_wait_is_n_c_b(void **state)
+{
+    (void)state;
+    static const struct {
+        enum regime regime;
+        uint32_t tasks, hold;
+    } table[] = {{REGIME_R2, 1, 189},
+                 {REGIME_R3, 8, 189},
+                 {REGIME_R4, 32, 189},
+                 {REGIME_R5, 32, 63},
+                 {REGIME_R1, 4, 63}};
+
+    for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+        struct scenario s = plain(table[i].regime, table[i].tasks);
+        s.kernel.fraction = table[i].regime == REGIME_R1 ? 0 : INT32_MAX;
+        struct sim *sim = run(&s);
+        uint64_t w = table[i].tasks * (1000 + 10 * table[i].hold);
+        assert_int_equal(sim->result.max_hold, table[i].hold);
+        assert_int_equal(sim->result.free_bulk.max, w);
+        assert_true(hist_mean(&sim->result.free_bulk) > 0.99 * (double)w);
+        sim_free(sim);
+    }
+}
+
+/* With z ns a page outside of it a closed queue has N (f + c b) - b z. */
+static void test_time_outside(void **state)
+{
+    (void)state;
+    struct scenario s = plain(REGIME_R4, 16);
+    s.kernel.fraction = INT32_MAX;
+    s.machine.free_outside = 50 * 1000;
+    struct sim *sim = run(&s);
+    double w = 16 * (1000 + 10 * 189) - 189 * 50;
+    double mean = hist_mean(&sim->result.free_bulk);
+    assert_true(mean > 0.98 * w && mean < 1.02 * w);
+    sim_free(sim);
+}
+
+/* A lock that nobody else wants is never waited for. */
+static void test_alone(void **state)
+{
+    (void)state;
+    struct scenario s = plain(REGIME_R2, 4);
+    s.workloads[0].tasks = 1;
+    struct sim *sim = run(&s);
+    assert_int_equal(sim->result.free_bulk.max, sim->result.hold.max);
+    assert_int_equal(sim->result.exit_pages, 1 << 18);
+    sim_free(sim);
+}
+
+/* Tasks that share a CPU take turns, and so need no more lock than one. */
+static void test_shared_cpu(void **state)
+{
+    (void)state;
+    struct scenario s = plain(REGIME_R3, 2);
+    s.workloads[0].tasks = 16;
+    s.machine.free_outside = 100 * 1000;
+    struct sim *sim = run(&s);
+    assert_int_equal(sim->exits_to_come, 0);
+    assert_true(sim->result.free_bulk.max <= 2 * (1000 + 10 * 189));
+    sim_free(sim);
+}
+
+/* Order-3 frees. R2 and R3: 63 pages at high, then free_factor is 1 and the next block takes the
+ * whole list with it. R4: the ninth block comes after 64 pages in a row. */
+static void test_high_order(void **state)
+{
+    (void)state;
+    for (enum regime regime = REGIME_R2; regime <= REGIME_R4; regime++) {
+        struct scenario s = plain(regime, 1);
+        s.workloads[0].order = 3;
+        s.machine.low = 20000;
+        struct sim *sim = run(&s);
+        assert_int_equal(sim->result.max_hold, regime == REGIME_R4 ? 72 : 20000 - 63 + 8);
+        sim_free(sim);
+    }
+}
+
+static struct scenario mixed(enum regime regime)
+{
+    struct scenario s = plain(regime, 8);
+
+    s.machine.nodes = 2;
+    s.machine.jitter = 50;
+    s.machine.stat_interval = 10 * NSEC_PER_MSEC;
+    s.machine.low = 20000;
+    s.machine.free = 60000;
+    s.run.to_exits = false;
+    s.run.time = NSEC_PER_SEC;
+    s.n_workloads = 4;
+    s.workloads[0].tasks = 6;
+    s.workloads[0].spread = 500 * NSEC_PER_MSEC;
+    s.workloads[1] = (struct workload){
+        .name = "loops", .kind = WORK_LOOP, .tasks = 5, .size = 20000, .size_spread = 50};
+    s.workloads[2] = (struct workload){.name = "bystander",
+                                       .kind = WORK_BYSTANDER,
+                                       .tasks = 3,
+                                       .size = 3000,
+                                       .interval = 3 * NSEC_PER_USEC,
+                                       .node = 1,
+                                       .node_is_set = true};
+    s.workloads[3] = (struct workload){.name = "start", .kind = WORK_START, .size = 1 << 17};
+    s.n_writes = 2;
+    s.writes[0] = (struct write){.at = 200 * NSEC_PER_MSEC, .value = INT32_MAX};
+    s.writes[1] = (struct write){.at = 400 * NSEC_PER_MSEC, .value = 0};
+    return s;
+}
+
+/* No page is lost or made, whatever happens at the same time; kswapd's are counted. */
+static void test_pages_are_conserved(void **state)
+{
+    (void)state;
+    for (enum regime regime = REGIME_R1; regime < REGIME_MAX; regime++) {
+        char error[SCENARIO_ERROR];
+        struct scenario s = mixed(regime);
+        struct sim *sim;
+        assert_int_equal(scenario_check(&s, error), 0);
+        assert_int_equal(sim_new(&s, &sim), 0);
+        uint64_t before = pages_of(sim);
+        sim_run(sim);
+        assert_true(sim->result.reclaimed > 0);
+        assert_true(sim->result.bystander_faults > 100000);
+        assert_int_equal(pages_of(sim), before);
+        sim_free(sim);
+    }
+}
+
+static void test_repeatable(void **state)
+{
+    (void)state;
+    struct scenario s = mixed(REGIME_R4), t = mixed(REGIME_R4), u = mixed(REGIME_R4);
+    u.run.seed = 2;
+    struct sim *a = run(&s), *b = run(&t), *c = run(&u);
+
+    assert_memory_equal(a->result.samples, b->result.samples,
+                        a->result.n_samples * sizeof(struct sample));
+    assert_memory_equal(&a->result.free_bulk, &b->result.free_bulk, sizeof(struct hist));
+    assert_memory_equal(&a->result.wait, &b->result.wait, sizeof(struct hist));
+    assert_int_equal(a->result.held_ns, b->result.held_ns);
+    assert_int_not_equal(a->result.held_ns, c->result.held_ns);
+    sim_free(a);
+    sim_free(b);
+    sim_free(c);
+}
+
+/* A write changes high at once, in the middle of runs, and the excess goes with the next frees. */
+static void test_write_in_a_run(void **state)
+{
+    (void)state;
+    struct scenario s = plain(REGIME_R4, 1);
+    s.machine.free_outside = 100 * 1000;
+    s.machine.managed = UINT64_C(8) << 20; /* room for the whole exit below high_max */
+    s.kernel.filled = 100;
+    s.n_writes = 1;
+    s.writes[0] = (struct write){.at = NSEC_PER_MSEC, .value = INT32_MAX};
+    struct sim *sim = run(&s);
+    const struct pcplist *l = list_of(sim, 0, 0);
+
+    assert_int_equal(l->high, 252);
+    assert_true(l->count < 252);
+    assert_int_equal(sim->result.max_hold, 2016); /* before the write: batch << 5 */
+    assert_true(sim->result.freed_pages > (UINT64_C(8) << 20) / 8);
+    sim_free(sim);
+}
+
+static void test_decay_drains(void **state)
+{
+    (void)state;
+    struct scenario s = plain(REGIME_R4, 2);
+    s.machine.managed = UINT64_C(2) << 20;
+    s.kernel.filled = 100;
+    s.machine.stat_interval = NSEC_PER_MSEC;
+    s.run.to_exits = false;
+    s.workloads[0].tasks = 1;
+    s.workloads[0].size = 1;
+    struct sim *sim = run(&s);
+    for (uint32_t c = 0; c < 2; c++)
+        assert_in_range(list_of(sim, c, 0)->count, 0, 252);
+    assert_int_equal(sim->result.max_hold, 2016);
+    sim_free(sim);
+}
+
+static void test_knobs(void **state)
+{
+    (void)state;
+    struct scenario s = plain(REGIME_R4, 4);
+    char error[SCENARIO_ERROR];
+    struct sim *sim;
+    assert_int_equal(scenario_check(&s, error), 0);
+    assert_int_equal(sim_new(&s, &sim), 0);
+    assert_int_equal(sim_write_knob(sim, KNOB_FRACTION, 7), -EINVAL);
+    assert_int_equal(sim_write_knob(sim, KNOB_SCALE, 0), -EINVAL); /* not this kernel */
+    assert_int_equal(sim_write_knob(sim, KNOB_FRACTION, 8), 0);
+    const struct pcplist *l = list_of(sim, 3, 0);
+    assert_int_equal(l->high_min, (UINT64_C(64) << 18) / 8 / 4);
+    assert_int_equal(l->high_max, l->high_min);
+    sim_free(sim);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_wait_is_n_c_b), cmocka_unit_test(test_time_outside),
+        cmocka_unit_test(test_alone),         cmocka_unit_test(test_shared_cpu),
+        cmocka_unit_test(test_high_order),    cmocka_unit_test(test_pages_are_conserved),
+        cmocka_unit_test(test_repeatable),    cmocka_unit_test(test_write_in_a_run),
+        cmocka_unit_test(test_decay_drains),  cmocka_unit_test(test_knobs),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
