@@ -11,6 +11,12 @@ static double seconds(nsec_t ns)
     return (double)ns / (double)NSEC_PER_SEC;
 }
 
+/* A quantile is the upper end of a bucket, which may lie beyond all that was seen. */
+static nsec_t quantile(const struct waits *w, double q, const struct sim_result *r)
+{
+    return MIN(waits_quantile(w, q), r->wait.max);
+}
+
 static double rate(uint64_t n, nsec_t time)
 {
     return time ? (double)n / seconds(time) : 0;
@@ -72,7 +78,7 @@ static void print_figures(const struct sim_result *r, FILE *f)
     if (r->bystander_faults)
         fprintf(f, "%-34s %" PRIu64 " of %" PRIu64 " page faults; p99 %s, max %s\n",
                 "bystanders needed the lock", r->wait.count, r->bystander_faults,
-                format_duration(waits_quantile(&r->wait_fine, 0.99), a),
+                format_duration(quantile(&r->wait_fine, 0.99, r), a),
                 format_duration(r->wait.max, b));
     if (r->stalls || r->reclaimed)
         fprintf(f, "%-34s %" PRIu64 " pages, %" PRIu64 " direct\n", "reclaimed", r->reclaimed,
@@ -209,8 +215,11 @@ static void add_figures(struct json_object *o, const struct sim_result *r)
     add(o, "faults", number(r->faults));
     add(o, "faults_per_s", json_object_new_double(rate(r->faults, r->simulated)));
     add(o, "bystander_faults", number(r->bystander_faults));
-    add(o, "bystander_wait_p50_ns", number(waits_quantile(&r->wait_fine, 0.5)));
-    add(o, "bystander_wait_p99_ns", number(waits_quantile(&r->wait_fine, 0.99)));
+    add(o, "bystander_wait_p50_ns", number(quantile(&r->wait_fine, 0.5, r)));
+    add(o, "bystander_wait_p99_ns", number(quantile(&r->wait_fine, 0.99, r)));
+    add(o, "bystander_storm_waits", number(r->wait_storm.count));
+    add(o, "bystander_storm_p50_ns", number(quantile(&r->wait_storm, 0.5, r)));
+    add(o, "bystander_storm_p99_ns", number(quantile(&r->wait_storm, 0.99, r)));
     add(o, "knob_writes", number(r->knob_writes));
     add(o, "direct_reclaims", number(r->stalls));
     add(o, "reclaimed_pages", number(r->reclaimed));

@@ -271,10 +271,15 @@ struct source {
     ((src)->r = -EINVAL, (void)snprintf((src)->error, SCENARIO_ERROR, "%s:%u: " format,            \
                                         (src)->path, (src)->line, __VA_ARGS__))
 
+static bool is_word(const char *s, size_t len, const char *word)
+{
+    return strlen(word) == len && memcmp(s, word, len) == 0;
+}
+
 static bool known_section(const char *section, size_t len)
 {
     for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
-        if (strlen(keys[i].section) == len && memcmp(keys[i].section, section, len) == 0)
+        if (is_word(section, len, keys[i].section))
             return true;
     return false;
 }
@@ -285,7 +290,7 @@ static void enter_section(struct source *src, const char *section)
     struct scenario *s = src->s;
     const char *space = strchr(section, ' ');
     size_t len = space ? (size_t)(space - section) : strlen(section);
-    bool work = strncmp(section, "Workload ", 9) == 0, write = strncmp(section, "Write ", 6) == 0;
+    bool work = is_word(section, len, "Workload"), write = is_word(section, len, "Write");
 
     if (!known_section(section, len) || (space != NULL) != (work || write)) {
         fail(src,
@@ -340,8 +345,7 @@ static void assign(struct source *src, const char *section, const char *name, co
     }
     for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
         const struct key *k = &keys[i];
-        if (strlen(k->section) != len || memcmp(k->section, section, len) != 0 ||
-            strcmp(k->name, name) != 0)
+        if (!is_word(section, len, k->section) || strcmp(k->name, name) != 0)
             continue;
         if (store(k, value, src->base) < 0) {
             describe(k, accepted, sizeof(accepted));
@@ -449,10 +453,11 @@ int scenario_set(struct scenario *s, const char *assignment, const char *dir,
             strcpy(section, "Workload");
         }
     }
-    if (strcmp(section, "Workload") != 0 || src.base != (char *)s)
-        assign(&src, section, key, eq + 1);
+    if (src.base == (char *)s &&
+        (strchr(section, ' ') || strcmp(section, "Workload") == 0 || strcmp(section, "Write") == 0))
+        fail(&src, "%s: a workload is set by its name, a write in the file only", section);
     else
-        fail(&src, "%s: no such workload", section);
+        assign(&src, section, key, eq + 1);
     return src.r;
 }
 

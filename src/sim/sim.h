@@ -25,12 +25,13 @@ struct decision { /* of the daemon's, with what was written */
 };
 
 struct sim_result {
-    struct hist free_bulk;  /* ns of free_pcppages_bulk() with the wait for the lock */
-    struct hist alloc_bulk; /* ns of rmqueue_bulk() with the same */
-    struct hist wait;       /* ns that a bystander waited for the lock, when it needed it */
-    struct waits wait_fine; /* the same */
-    struct hist hold;       /* ns that the lock was held */
-    struct hist exit_time;  /* ns of an exit, by task */
+    struct hist free_bulk;   /* ns of free_pcppages_bulk() with the wait for the lock */
+    struct hist alloc_bulk;  /* ns of rmqueue_bulk() with the same */
+    struct hist wait;        /* ns that a bystander waited for the lock, when it needed it */
+    struct waits wait_fine;  /* the same */
+    struct waits wait_storm; /* the same, while an exit was in flight */
+    struct hist hold;        /* ns that the lock was held */
+    struct hist exit_time;   /* ns of an exit, by task */
     uint64_t holds, held_ns;
     uint64_t freed_pages, allocated_pages; /* through the lock */
     uint64_t big_holds;                    /* of 2000 pages or more */

@@ -101,6 +101,8 @@ static void note_hold(struct sim *sim, const struct task *t)
     if (t->work && t->work->kind == WORK_BYSTANDER) {
         hist_add(&r->wait, wait);
         waits_add(&r->wait_fine, wait);
+        if (sim->exiting > 0)
+            waits_add(&r->wait_storm, wait);
         sim->sample.wait = MAX(sim->sample.wait, wait);
     }
 }

@@ -257,6 +257,23 @@ static void test_write(void **state)
     assert_int_equal(l.high, 6392); /* what was learned is gone */
 }
 
+/* What decays after a write: an idle CPU's list by batch << 5 a tick, for its high is still the old
+ * one; but a CPU that has freed a page since has the new high, and the whole excess goes in one
+ * decay_pcp_high(). */
+static void test_decay_after_write(void **state)
+{
+    (void)state;
+    struct pcpstate s = {REGIME_R4, 5, false, false};
+    struct pcplist idle = {
+        .count = 140000, .high = 142565, .batch = 63, .high_min = 252, .high_max = 252};
+    struct pcplist used = idle;
+
+    assert_int_equal(pcplist_decay(&idle, &s), 2016);
+    assert_int_equal(idle.high, 140000 - 2016);
+    used.count -= pcplist_free(&used, &s, 0);
+    assert_int_equal(pcplist_decay(&used, &s), used.count - 252);
+}
+
 /* pcplist_room() and pcplist_free_many() are shortcuts, for any state. */
 static void test_shortcut(void **state)
 {
@@ -297,6 +314,7 @@ int main(void)
         cmocka_unit_test(test_free_high),
         cmocka_unit_test(test_decay),
         cmocka_unit_test(test_write),
+        cmocka_unit_test(test_decay_after_write),
         cmocka_unit_test(test_shortcut),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

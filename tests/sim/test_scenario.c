@@ -132,6 +132,8 @@ static void test_set(void **state)
         {"x.Tasks=3", -EINVAL},
         {"Workload.Tasks=3", -EINVAL},
         {"Machine", -EINVAL},
+        {"Write.At=1s", -EINVAL},
+        {"Workload w.Tasks=3", -EINVAL},
         {"=.", -EINVAL},
         {".=", -EINVAL},
         {"Machine.Cpus", -EINVAL},
