@@ -40,6 +40,16 @@ static void describe_knobs(const struct outcome *o, char *buf, size_t size)
     }
 }
 
+/* An event is one line, whatever a cgroup or a file is called. */
+static char *flatten(char *s)
+{
+    for (char *c = s; *c; c++) {
+        if ((unsigned char)*c < ' ' || *c == 0x7f)
+            *c = '?';
+    }
+    return s;
+}
+
 char *event_describe(const struct event *e, char *buf, size_t size)
 {
     char knobs[160] = "", why[512] = "";
@@ -50,7 +60,7 @@ char *event_describe(const struct event *e, char *buf, size_t size)
 
     if (!e->has_plan) {
         snprintf(buf, size, "%s", e->text);
-        return buf;
+        return flatten(buf);
     }
     if (e->has_outcome)
         describe_knobs(&e->outcome, knobs, sizeof(knobs));
@@ -59,5 +69,5 @@ char *event_describe(const struct event *e, char *buf, size_t size)
         snprintf(buf, size, "storm %" PRIu64 ": %s%s: %s", e->plan.why.storm_id, would, knobs, why);
     else
         snprintf(buf, size, "storm %" PRIu64 ": %s", e->plan.why.storm_id, why);
-    return buf;
+    return flatten(buf);
 }

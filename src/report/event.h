@@ -44,5 +44,6 @@ struct event {
     char text[384]; /* the sentence where there is no plan to describe */
 };
 
-/* The sentence of an event, without time stamp: "storm 3: ...". Returns buf. */
+/* The sentence of an event, without time stamp and control characters: "storm 3: ...". Returns
+ * buf. */
 char *event_describe(const struct event *e, char *buf, size_t size);

@@ -71,15 +71,13 @@ static void write_journal(const struct event *e, const char *sentence)
                     w->w_after / NSEC_PER_USEC, NULL);
 }
 
+/* Past stdio: exit() flushes its buffers, and would wait for a reader that never reads. */
 static void write_json(const struct event *e)
 {
     _cleanup_free_ char *text = report_json(e);
 
-    if (text) {
-        fputs(text, stdout);
-        fputc('\n', stdout);
-        fflush(stdout);
-    }
+    if (text)
+        dprintf(STDOUT_FILENO, "%s\n", text);
 }
 
 static void write_event(const struct report *r, const struct event *e)
@@ -99,9 +97,13 @@ static void write_event(const struct report *r, const struct event *e)
         write_text(r, e, sentence);
 }
 
-static void tell_dropped(const struct report *r, uint64_t dropped)
+static void tell_dropped(const struct report *r, uint64_t dropped, const struct event *next)
 {
-    struct event e = {.kind = EVENT_NOTICE, .level = LEVEL_WARNING};
+    struct event e = {.kind = EVENT_NOTICE,
+                      .level = LEVEL_WARNING,
+                      .mono = next->mono,
+                      .real = next->real,
+                      .dry_run = next->dry_run};
 
     snprintf(e.text, sizeof(e.text),
              "%" PRIu64 " events were dropped in all: whoever reads them is too slow", dropped);
@@ -123,7 +125,7 @@ static void *report_thread(void *arg)
         uint64_t dropped = r->dropped;
         pthread_mutex_unlock(&r->lock);
         if (dropped != r->dropped_told)
-            tell_dropped(r, dropped);
+            tell_dropped(r, dropped, &e);
         write_event(r, &e);
         pthread_mutex_lock(&r->lock);
         r->dropped_told = dropped;
