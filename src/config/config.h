@@ -27,7 +27,7 @@ struct config_key {
     size_t offset, size; /* of the field in struct params */
     uint64_t min, max;   /* in the unit of params */
 };
-#define CONFIG_KEYS 21
+#define CONFIG_KEYS 22
 extern const struct config_key config_table[CONFIG_KEYS];
 
 struct config_origin {

@@ -69,6 +69,9 @@ const struct config_key config_table[] = {
     /* 10ms as for Hold=; after 10min the storm has long been over. */
     KEY(Policy, Dwell, dwell, DURATION, 10 * MS, 10 * MIN_,
         .help = "time between two decisions in opposite directions"),
+    /* 1s is what one container takes; after 1h the lists are short for good. */
+    KEY(Policy, TunedMax, tuned_max, DURATION, SEC, HOUR,
+        .help = "a storm that lasts longer gets the originals back and is left alone"),
     /* A change needs room for its restore; 1000 is one in 3.6s, all day. */
     KEY(Policy, WritesPerHour, writes_per_hour, NUMBER, 2, 1000,
         .help = "changes and restores together"),

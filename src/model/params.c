@@ -59,6 +59,9 @@ struct params params_default(void)
         .knob_lo = {[KNOB_FRACTION] = 8, [KNOB_SCALE] = 0}, /* the kernel's own bounds */
         .knob_hi = {[KNOB_FRACTION] = INT_MAX, [KNOB_SCALE] = 6},
         .dwell = SEC,
+        /* One lock passes 11 TiB in a minute, at 20 ns a page: what lasts longer is no storm but
+         * the host's daily work, and short lists would tax it for ever. */
+        .tuned_max = 60 * SEC,
         .writes_per_hour = 240, /* 120 storms: one each 30 s */
 
         .on_foreign = FOREIGN_YIELD,

@@ -33,6 +33,7 @@ struct params {
     uint64_t page_cost;   /* ns per list entry under the lock: c of the cost model */
     int knob_lo[KNOB_MAX], knob_hi[KNOB_MAX]; /* bounds, within the kernel's own */
     uint64_t dwell;                           /* ns between two decisions in opposite directions */
+    uint64_t tuned_max;       /* ns of one storm after which the originals go back all the same */
     uint32_t writes_per_hour; /* changes and restores; a change needs room for its restore too */
 
     /* [Conflict] */

@@ -24,6 +24,7 @@ const char *reason_name(enum reason r)
         [REASON_CALM] = "calm",
         [REASON_FALSE_ALARM] = "false-alarm",
         [REASON_OFF] = "off",
+        [REASON_TOO_LONG] = "too-long",
     };
     return (unsigned)r < REASON_MAX ? names[r] : "unknown";
 }
@@ -152,6 +153,12 @@ static void describe_end(const struct plan *p, char *buf, size_t size)
                  "false alarm: %" PRIu32 " tasks announced %" PRIu64 " pages, and after %" PRIu64
                  "ms %" PRIu64 " were freed; originals restored",
                  w->tasks_total, w->announced, w->since / 1000000, w->freed);
+        break;
+    case REASON_TOO_LONG:
+        snprintf(buf, size,
+                 "no end after %" PRIu64 "ms: %" PRIu32 " tasks announced %" PRIu64
+                 " pages; originals restored, left alone until it is over",
+                 w->since / 1000000, w->tasks_total, w->announced);
         break;
     default:
         snprintf(buf, size, "originals restored (%s)", reason_name(p->reason));

@@ -36,6 +36,7 @@ enum reason {
     REASON_CALM,        /* the last task is gone and the hold time over */
     REASON_FALSE_ALARM, /* what was announced is not being freed */
     REASON_OFF,         /* mode off, or stop */
+    REASON_TOO_LONG,    /* a storm without an end: TunedMax= is over */
     REASON_MAX,
 };
 const char *reason_name(enum reason r); /* "storm", "within-target": stable, for JSON */

@@ -52,9 +52,11 @@ struct storm {
     uint64_t id, begin, message_at;
     uint64_t empty_at;    /* the last task was gone; 0: in flight */
     uint64_t changed_at;  /* last write of ours; 0: none */
+    uint64_t tuned_since; /* the knobs are ours without a break; 0: they are not */
     uint64_t small_since; /* since when far fewer are in flight than planned for; 0 */
     uint32_t n_planned;
     bool proven, doubted, trust_all, measured;
+    bool endless; /* given back after TunedMax=, and left alone since */
     struct vm_counters base, last;
     struct plan peak; /* the decision with the largest W, when it is left alone */
     uint64_t announced, bounded, freed;
@@ -474,6 +476,26 @@ static void adapt(struct engine *e, const struct params *p, const struct snapsho
     }
 }
 
+/* A storm that never ends must not keep the lists short for ever: the lock is taken more often with
+ * short lists, and that is a price worth paying for a moment only. */
+static void tuned(struct engine *e, const struct params *p, const struct snapshot *s,
+                  const struct estimate *est, uint64_t now, struct plan *ret)
+{
+    struct storm *st = &e->storm;
+
+    if (now - st->tuned_since >= p->tuned_max) {
+        if (now - st->changed_at < p->dwell)
+            return;
+        st->endless = true;
+        plan_restore(e, REASON_TOO_LONG, now, ret);
+        return;
+    }
+    if (!st->proven && st->base.valid)
+        judge_alarm(e, s, now, ret);
+    if (ret->action == PLAN_NONE)
+        adapt(e, p, s, est, now, ret);
+}
+
 static void storm_goes_on(struct engine *e, const struct params *p, const struct snapshot *s,
                           const struct estimate *est, uint64_t now, struct plan *ret)
 {
@@ -483,12 +505,11 @@ static void storm_goes_on(struct engine *e, const struct params *p, const struct
     st->measured = false;
     if (owns(e)) {
         e->state = ENGINE_TUNED;
-        if (!st->proven && st->base.valid)
-            judge_alarm(e, s, now, ret);
-        if (ret->action == PLAN_NONE)
-            adapt(e, p, s, est, now, ret);
+        tuned(e, p, s, est, now, ret);
         return;
     }
+    if (st->endless)
+        return;
     /* Longer lists were our last decision in this storm: the opposite one waits for the dwell
      * time, and after a false alarm for proof besides. */
     if ((st->changed_at != 0 && now - st->changed_at < p->dwell) || (st->doubted && !st->trust_all))
@@ -539,6 +560,12 @@ static uint64_t after(uint64_t t, uint64_t delay)
     return t > NEVER - delay ? NEVER : t + delay;
 }
 
+static uint64_t tuned_end(const struct storm *st, const struct params *p)
+{
+    uint64_t bound = st->tuned_since + p->tuned_max, dwell = st->changed_at + p->dwell;
+    return bound > dwell ? bound : dwell;
+}
+
 static uint64_t storm_wake(const struct engine *e, const struct params *p, const struct snapshot *s,
                            uint64_t now)
 {
@@ -558,6 +585,8 @@ static uint64_t storm_wake(const struct engine *e, const struct params *p, const
     }
     if (!owns(e) && st->changed_at != 0 && now < st->changed_at + p->dwell)
         at = earlier(at, st->changed_at + p->dwell);
+    if (owns(e))
+        at = earlier(at, tuned_end(st, p));
     if (owns(e) && st->small_since != 0)
         at = earlier(at, (st->small_since > st->changed_at ? st->small_since : st->changed_at) +
                              p->dwell);
@@ -664,6 +693,8 @@ static void set_done(struct engine *e, const struct outcome *o, uint64_t now)
     e->original = o->original;
     e->ours = o->after;
     e->storm.changed_at = now;
+    if (e->storm.tuned_since == 0)
+        e->storm.tuned_since = now;
     e->storm.n_planned = e->pending_n;
     e->state = ENGINE_TUNED;
     budget_spend(&e->budget, now, knobs_changed(&o->after, &o->before));
@@ -678,6 +709,7 @@ static void restore_done(struct engine *e, const struct outcome *o, uint64_t now
     e->retry_at = e->retry_delay = 0;
     budget_spend(&e->budget, now, knobs_changed(&o->after, &o->before));
     st->changed_at = now;
+    st->tuned_since = 0;
     if (st->empty_at != 0)
         st->on = false;
     e->state = st->on ? ENGINE_WATCH : ENGINE_CALM;

@@ -53,7 +53,8 @@ static const struct {
      "t:2: [Signals] Netlink=: unknown key; accepted are Taskstats=, Psi=, Vmstat="},
     {TEXT("[Policy]\nLatency=1us\n"),
      "t:2: [Policy] Latency=: unknown key; accepted are TargetWait=, PageCost=, HighFractionMin=, "
-     "HighFractionMax=, BatchScaleMin=, BatchScaleMax=, Dwell=, WritesPerHour="},
+     "HighFractionMax=, BatchScaleMin=, BatchScaleMax=, Dwell=, TunedMax=, "
+     "WritesPerHour="},
     {TEXT("[Daemon]\nM\xc3\xb6"
           "de=off\n"),
      "t:2: [Daemon] M??de=: unknown key; accepted are "

@@ -74,6 +74,9 @@ static const struct value values[] = {
     {"HighFractionMin", "0x10", -EINVAL, NULL},
     {"BatchScaleMax", "0", 0, NULL},
     {"BatchScaleMax", "7", -ERANGE, NULL},
+    {"TunedMax", "1s", 0, NULL},
+    {"TunedMax", "999ms", -ERANGE, NULL},
+    {"TunedMax", "61min", -ERANGE, NULL},
     {"WritesPerHour", "2", 0, NULL},
     {"WritesPerHour", "1", -ERANGE, NULL},
     {"WritesPerHour", "1001", -ERANGE, NULL},
@@ -115,8 +118,9 @@ static void values_good_and_bad(void **state)
 static void defaults(void **state)
 {
     static const char *const expected[CONFIG_KEYS] = {
-        "apply", "10s", "1s",         "yes", "yes", "yes", "32M", "64M",   "1s", "1min",   "100us",
-        "20ns",  "8",   "2147483647", "0",   "6",   "1s",  "240", "yield", "1h", "respect"};
+        "apply", "10s",  "1s",    "yes",   "yes", "yes",        "32M", "64M",
+        "1s",    "1min", "100us", "20ns",  "8",   "2147483647", "0",   "6",
+        "1s",    "1min", "240",   "yield", "1h",  "respect"};
     struct params p = params_default();
     char buf[CONFIG_TEXT];
 

@@ -48,6 +48,7 @@ static struct params test_params(void)
         .knob_lo = {8, 0},
         .knob_hi = {INT32_MAX, 6},
         .dwell = SECOND,
+        .tuned_max = 60 * SECOND,
         .writes_per_hour = 240,
         .on_foreign = FOREIGN_YIELD,
         .rearm_after = 3600 * SECOND,

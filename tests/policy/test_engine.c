@@ -421,6 +421,56 @@ static void test_one_action_at_a_time(void **state)
     assert_int_equal(engine_get_state(r.engine), ENGINE_TUNED);
 }
 
+/* One exit after the other, without an end: short lists are for a moment, not for ever (cases.md
+ * row 16). */
+static void test_endless(void **state)
+{
+    (void)state;
+    r.params.target_wait = 20 * US;
+    for (unsigned i = 0; i < 240; i++) {
+        rig_exits(&r, 0, 1, 256, -1, 0);
+        rig_step(&r);
+        rig_pass(&r, 2 * MS);
+        rig_freed(&r, 256);
+        rig_pass(&r, 98 * MS);
+        rig_gone(&r, 0, 1, 0);
+        rig_look(&r);
+        rig_pass(&r, 400 * MS);
+        if (r.restores != (i < 120 ? 0 : 1))
+            fail_msg("exit %u: %u restores, %s", i, r.restores, reason_name(r.acted.reason));
+    }
+    assert_int_equal(r.sets, 1);
+    assert_int_equal(r.acted.reason, REASON_TOO_LONG);
+    assert_in_range(r.acted.why.since, 60 * SECOND, 61 * SECOND);
+    assert_int_equal(engine_get_state(r.engine), ENGINE_WATCH);
+    rig_pass(&r, SECOND);
+    assert_int_equal(engine_get_state(r.engine), ENGINE_CALM);
+    rig_forget(&r);
+    rig_exits(&r, 0, 1, 256, -1, 0);
+    assert_int_equal(rig_step(&r), PLAN_SET);
+}
+
+/* One giant that takes minutes: woken for it, with no message that would. The last change before
+ * the bound still has its dwell time. */
+static void test_endless_giant(void **state)
+{
+    (void)state;
+    r.params.tuned_max = 10 * SECOND;
+    r.params.dwell = 2 * SECOND;
+    rig_exits(&r, 0, 8, 65536, -1, 0);
+    assert_int_equal(rig_step(&r), PLAN_SET);
+    rig_pass(&r, 2 * MS);
+    rig_freed(&r, 65536);
+    rig_pass(&r, 9 * SECOND);
+    rig_exits(&r, 0, 60, 65536, -1, 0);
+    assert_int_equal(rig_step(&r), PLAN_SET);
+    rig_pass(&r, 1900 * MS);
+    assert_int_equal(r.restores, 0);
+    rig_pass(&r, 200 * MS);
+    assert_int_equal(r.restores, 1);
+    assert_int_equal(r.acted.reason, REASON_TOO_LONG);
+}
+
 /* Sentences carry their numbers. */
 static void test_words(void **state)
 {
@@ -462,6 +512,8 @@ int main(void)
         TEST(test_off, start_small),
         TEST(test_vmstat_alone, start_small),
         TEST(test_one_action_at_a_time, start_small),
+        TEST(test_endless, start_small),
+        TEST(test_endless_giant, start_big),
         TEST(test_words, start_small),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
