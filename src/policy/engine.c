@@ -609,7 +609,7 @@ static uint64_t next_wake(const struct engine *e, const struct params *p, const 
         at = earlier(at, storm_wake(e, p, s, now));
     if (any(e->yielded))
         at = earlier(at, after(e->yielded_at, p->rearm_after));
-    if (!s->signals[SIGNAL_TASKSTATS] && s->signals[SIGNAL_VMSTAT]) {
+    if (p->mode != MODE_OFF && !s->signals[SIGNAL_TASKSTATS] && s->signals[SIGNAL_VMSTAT]) {
         bool suspicious = e->storm.on || in_flight(p, s, est);
         at = earlier(at, now + (suspicious ? VMSTAT_SUSPICIOUS : VMSTAT_CALM));
     }
@@ -682,6 +682,9 @@ void engine_step(struct engine *e, const struct params *p, const struct snapshot
         plan_restore(e, any(e->yielded) ? REASON_YIELDED : REASON_OFF, now, ret);
     } else if (p->mode != MODE_OFF) {
         step_storm(e, p, s, &est, now, ret);
+    } else {
+        e->storm.on = false;
+        e->state = ENGINE_CALM;
     }
     ret->wake_at = next_wake(e, p, s, &est, now);
 }

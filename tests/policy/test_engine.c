@@ -471,6 +471,31 @@ static void test_endless_giant(void **state)
     assert_int_equal(r.acted.reason, REASON_TOO_LONG);
 }
 
+/* Off in a storm, or while its hold time runs: nobody is woken for it any more. */
+static void test_off_is_asleep(void **state)
+{
+    (void)state;
+    for (unsigned empty = 0; empty < 2; empty++) {
+        r.params.mode = MODE_APPLY;
+        rig_exits(&r, empty, 9, 256, -1, 0);
+        rig_look(&r);
+        r.params.mode = MODE_OFF;
+        r.now += MS;
+        if (empty)
+            rig_gone(&r, empty, 9, 0);
+        rig_look(&r);
+        rig_look(&r);
+        assert_int_equal(engine_get_state(r.engine), ENGINE_CALM);
+        assert_int_equal(r.plan.wake_at, UINT64_MAX);
+        if (!empty)
+            rig_gone(&r, empty, 9, 0);
+        r.now += SECOND;
+    }
+    r.s.signals[SIGNAL_TASKSTATS] = false;
+    rig_look(&r);
+    assert_int_equal(r.plan.wake_at, UINT64_MAX);
+}
+
 /* Sentences carry their numbers. */
 static void test_words(void **state)
 {
@@ -514,6 +539,7 @@ int main(void)
         TEST(test_one_action_at_a_time, start_small),
         TEST(test_endless, start_small),
         TEST(test_endless_giant, start_big),
+        TEST(test_off_is_asleep, start_small),
         TEST(test_words, start_small),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
