@@ -66,16 +66,11 @@ static int parse_options(int argc, char **argv, struct options *o)
 static int load(const struct options *o, struct scenario *s)
 {
     char error[SCENARIO_ERROR];
-    const char *slash = strrchr(o->file, '/');
-    _cleanup_free_ char *dir = slash ? strndup(o->file, (size_t)(slash - o->file)) : strdup(".");
-    int r = dir ? 0 : -ENOMEM;
 
-    snprintf(error, sizeof(error), "out of memory");
     scenario_init(s);
-    if (r == 0)
-        r = scenario_load(o->file, s, error);
+    int r = scenario_load(o->file, s, error);
     for (unsigned i = 0; r == 0 && i < o->n_set; i++)
-        r = scenario_set(s, o->set[i], dir, error);
+        r = scenario_set(s, o->set[i], o->file, error);
     if (r == 0)
         r = scenario_check(s, error);
     if (r < 0)

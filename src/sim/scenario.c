@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "scenario.h"
 
-#include <fcntl.h>
 #include <ini.h>
 #include <limits.h>
 #include <string.h>
 
+#include "fileio.h"
 #include "units.h"
 
-#define FILE_LIMIT (256 * 1024)
+#define FILE_LIMIT ((size_t)256 << 10)
+#define PS_PER_NS UINT64_C(1000)
+#define PS_PER_US UINT64_C(1000000)
 #define MANY UINT64_C(1000000000000) /* more than any count here has reason to be */
 
 enum key_type {
@@ -123,13 +125,13 @@ void scenario_init(struct scenario *s)
                     .managed = 4 << 20,
                     .low = 16384,
                     .stat_interval = NSEC_PER_SEC,
-                    .free_fixed = 1000 * 1000,
-                    .free_page = 30 * 1000,
-                    .free_outside = 100 * 1000,
-                    .alloc_fixed = 1000 * 1000,
-                    .alloc_page = 30 * 1000,
-                    .alloc_outside = 500 * 1000,
-                    .reclaim_page = 500 * 1000},
+                    .free_fixed = PS_PER_US,
+                    .free_page = 30 * PS_PER_NS,
+                    .free_outside = 100 * PS_PER_NS,
+                    .alloc_fixed = PS_PER_US,
+                    .alloc_page = 30 * PS_PER_NS,
+                    .alloc_outside = 500 * PS_PER_NS,
+                    .reclaim_page = 500 * PS_PER_NS},
         .kernel = {.regime = REGIME_R4, .scale = 5},
         .loop = {.message_delay = 200 * NSEC_PER_USEC,
                  .write_delay = 100 * NSEC_PER_USEC,
@@ -221,7 +223,7 @@ static int store(const struct key *k, const char *value, char *base)
     if (k->type == KEY_TEXT) {
         if (strlen(value) >= k->max)
             return -ERANGE;
-        strcpy(at, value);
+        memcpy(at, value, strlen(value) + 1);
         return 0;
     }
     r = parse_number(k, value, &number);
@@ -307,12 +309,12 @@ static void enter_section(struct source *src, const char *section)
     } else if (work) {
         struct workload *w = &s->workloads[s->n_workloads++];
         *w = (struct workload){.tasks = 1, .size = 1024};
-        strcpy(w->name, space + 1);
+        snprintf(w->name, sizeof(w->name), "%s", space + 1);
         src->base = (char *)w;
     } else if (write) {
         struct write *w = &s->writes[s->n_writes++];
         *w = (struct write){.at = 0};
-        strcpy(w->name, space + 1);
+        snprintf(w->name, sizeof(w->name), "%s", space + 1);
         src->base = (char *)w;
     }
 }
@@ -414,33 +416,25 @@ int scenario_parse(const char *path, const char *text, size_t len, struct scenar
 
 int scenario_load(const char *path, struct scenario *s, char error[static SCENARIO_ERROR])
 {
-    _cleanup_free_ char *text = NULL;
-    _cleanup_fclose_ FILE *f = fopen(path, "re");
-    size_t len = 0;
+    _cleanup_free_ char *text = malloc(FILE_LIMIT);
+    ssize_t n = text ? read_file(path, text, FILE_LIMIT) : -ENOMEM;
 
-    if (!f) {
-        int r = -errno;
-        snprintf(error, SCENARIO_ERROR, "%s: %s", path, strerror(-r));
-        return r;
+    if (n < 0) {
+        snprintf(error, SCENARIO_ERROR, "%s: %s", path, strerror((int)-n));
+        return (int)n;
     }
-    text = malloc(FILE_LIMIT);
-    if (text)
-        len = fread(text, 1, FILE_LIMIT, f);
-    if (!text || len == FILE_LIMIT || ferror(f)) {
-        snprintf(error, SCENARIO_ERROR, "%s: cannot be read, or too long", path);
-        return -EFBIG;
-    }
-    return scenario_parse(path, text, len, s, error);
+    return scenario_parse(path, text, (size_t)n, s, error);
 }
 
-int scenario_set(struct scenario *s, const char *assignment, const char *dir,
+int scenario_set(struct scenario *s, const char *assignment, const char *file,
                  char error[static SCENARIO_ERROR])
 {
     char path[PATH_MAX], section[64], key[64];
     const char *dot = strchr(assignment, '.'), *eq = strchr(assignment, '=');
     struct source src = {.path = path, .base = (char *)s, .s = s, .error = error};
 
-    snprintf(path, sizeof(path), "%s/--set", dir);
+    const char *slash = strrchr(file, '/');
+    snprintf(path, sizeof(path), "%.*s--set", slash ? (int)(slash - file) + 1 : 0, file);
     if (!dot || !eq || dot > eq || dot - assignment > 63 || eq - dot > 63) {
         snprintf(error, SCENARIO_ERROR, "%s: accepted is Section.Key=Value", assignment);
         return -EINVAL;
@@ -450,7 +444,7 @@ int scenario_set(struct scenario *s, const char *assignment, const char *dir,
     for (uint32_t i = 0; i < s->n_workloads; i++) {
         if (strcmp(s->workloads[i].name, section) == 0) {
             src.base = (char *)&s->workloads[i];
-            strcpy(section, "Workload");
+            snprintf(section, sizeof(section), "Workload");
         }
     }
     if (src.base == (char *)s &&

@@ -107,8 +107,9 @@ int scenario_load(const char *path, struct scenario *s, char error[static SCENAR
 int scenario_parse(const char *path, const char *text, size_t len, struct scenario *s,
                    char error[static SCENARIO_ERROR]);
 
-/* "Section.Key=Value", as from the command line; the section of a workload is its name. */
-int scenario_set(struct scenario *s, const char *assignment, const char *dir,
+/* "Section.Key=Value" from the command line, over what file said; a workload's section is its name.
+ */
+int scenario_set(struct scenario *s, const char *assignment, const char *file,
                  char error[static SCENARIO_ERROR]);
 
 /* What only shows when all is read. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "output.h"
@@ -60,17 +60,12 @@ static double round_up(double v)
     return 10 * step;
 }
 
-/* Values from 1 on a logarithmic axis, in decades: 0 is the line below them. */
+/* Values from 1 on a logarithmic axis. */
 static double height(const struct panel *p, double v, double top)
 {
     if (!p->log)
         return v / top;
-    double decades = 0, rest = v, all = 0;
-    for (double t = top; t > 1; t /= 10)
-        all++;
-    for (; rest >= 10; rest /= 10)
-        decades++;
-    return v < 1 ? 0 : (decades + (rest - 1) / 9) / MAX(all, 1);
+    return v < 1 || top <= 1 ? 0 : log10(v) / log10(top);
 }
 
 static void label(const struct panel *p, double v, char buf[static UNITS_BUF])
@@ -81,28 +76,27 @@ static void label(const struct panel *p, double v, char buf[static UNITS_BUF])
         snprintf(buf, UNITS_BUF, "%.0f", v);
 }
 
-static void axis(const struct panel *p, double y, double top, FILE *f)
+static void tick(const struct panel *p, double v, double y, double top, FILE *f)
 {
+    double at = y + PANEL * (1 - height(p, v, top));
     char text[UNITS_BUF];
 
+    label(p, p->log && v <= 1 ? 0 : v, text); /* 0 is drawn where 1 is */
+    fprintf(f, "<line x1='%d' x2='%d' y1='%.1f' y2='%.1f' class='g'/>\n", LEFT, WIDTH - RIGHT, at,
+            at);
+    fprintf(f, "<text x='%d' y='%.1f' class='y'>%s</text>\n", LEFT - 6, at + 4, text);
+}
+
+static void axis(const struct panel *p, double y, double top, FILE *f)
+{
     fprintf(f, "<text x='%d' y='%.1f' class='t'>%s</text>\n", LEFT, y - 8, p->title);
     if (p->log) {
-        for (double v = 1; v <= top; v *= 10) {
-            double at = y + PANEL * (1 - height(p, v, top));
-            label(p, v, text);
-            fprintf(f, "<line x1='%d' x2='%d' y1='%.1f' y2='%.1f' class='g'/>\n", LEFT,
-                    WIDTH - RIGHT, at, at);
-            if (top < 1e5 || (int)(at - y) % 2 == 0 || v == 1 || v * 10 > top)
-                fprintf(f, "<text x='%d' y='%.1f' class='y'>%s</text>\n", LEFT - 6, at + 4, text);
-        }
-        return;
-    }
-    for (unsigned i = 0; i <= 2; i++) {
-        double at = y + PANEL * (1 - i / 2.0);
-        label(p, top * i / 2, text);
-        fprintf(f, "<line x1='%d' x2='%d' y1='%.1f' y2='%.1f' class='g'/>\n", LEFT, WIDTH - RIGHT,
-                at, at);
-        fprintf(f, "<text x='%d' y='%.1f' class='y'>%s</text>\n", LEFT - 6, at + 4, text);
+        int decades = (int)lrint(log10(top)), step = decades > 5 ? 3 : 1;
+        for (int d = 0; d <= decades; d += step)
+            tick(p, pow(10, d), y, top, f);
+    } else {
+        for (int i = 0; i <= 2; i++)
+            tick(p, top * i / 2, y, top, f);
     }
 }
 
@@ -120,14 +114,7 @@ static void draw(const struct panel *p, const struct sim_result *r, double y, FI
     double top = largest(p, r), end = (double)r->samples[r->n_samples - 1].at;
     uint32_t group = (r->n_samples + MAX_POINTS - 1) / MAX_POINTS;
 
-    if (p->log) {
-        double decade = 1;
-        while (decade < top)
-            decade *= 10;
-        top = decade;
-    } else {
-        top = round_up(top);
-    }
+    top = p->log ? pow(10, ceil(log10(top))) : round_up(top);
     axis(p, y, top, f);
     fprintf(f, "<path class='l' stroke='%s' d='M%d %.1f", p->colour, LEFT, y + PANEL);
     for (uint32_t i = 0; i < r->n_samples; i += group) {
@@ -150,7 +137,7 @@ static void time_axis(nsec_t end, double y, FILE *f)
         fprintf(f, "<line x1='%.1f' x2='%.1f' y1='%.1f' y2='%.1f' class='a'/>\n", x, x, y, y + 5);
         fprintf(f, "<text x='%.1f' y='%.1f' class='x'>%s</text>\n", x, y + 20, text);
     }
-    fprintf(f, "<text x='%.1f' y='%.1f' class='x'>time</text>\n", LEFT + PLOT / 2.0, y + 38);
+    fprintf(f, "<text x='%.1f' y='%.1f' class='x'>time</text>\n", LEFT + (double)PLOT / 2, y + 38);
 }
 
 static void write_text(const char *text, FILE *f)
@@ -172,12 +159,12 @@ static void draw_all(const struct scenario *s, const struct sim_result *r, FILE 
         {"vm.percpu_pagelist_high_fraction", "#9a6324", fraction, false, true},
         {"longest wait of a bystander for zone-&gt;lock", "#c0392b", wait, true, true},
     };
-    double bottom = TOP + ARRAY_SIZE(panels) * (PANEL + GAP) - GAP;
+    unsigned bottom = TOP + (unsigned)ARRAY_SIZE(panels) * (PANEL + GAP) - GAP;
 
     if (by_scale)
         panels[2] = (struct panel){"vm.pcp_batch_scale_max", "#9a6324", scale, false, false};
     fprintf(f,
-            "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 %d %.0f' "
+            "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 %d %u' "
             "font-family='sans-serif'>\n<style>text{fill:#222;font-size:12px}.h{font-size:15px;"
             "font-weight:bold}.t{font-weight:bold}.y{text-anchor:end}.x{text-anchor:middle}"
             ".g{stroke:#ddd}.a{stroke:#555}.l{fill:none;stroke-width:1.6}</style>\n"

@@ -144,7 +144,7 @@ static void test_set(void **state)
 
     assert_int_equal(parse(WORK, &s, error), 0);
     for (size_t i = 0; i < ARRAY_SIZE(table); i++)
-        if (scenario_set(&s, table[i].assignment, "dir", error) != table[i].r)
+        if (scenario_set(&s, table[i].assignment, "dir/t.ini", error) != table[i].r)
             fail_msg("%s: %s", table[i].assignment, error);
     assert_int_equal(s.machine.cpus, 7);
     assert_int_equal(s.workloads[0].tasks, 3);

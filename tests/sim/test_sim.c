@@ -18,9 +18,9 @@ static struct scenario plain(enum regime regime, uint32_t cpus)
     scenario_init(&s);
     s.machine.cpus = cpus;
     s.machine.managed = UINT64_C(64) << 18;
-    s.machine.low = 252 * cpus; /* high at its floor of 4 batches */
-    s.machine.free_fixed = 1000 * 1000;
-    s.machine.free_page = 10 * 1000;
+    s.machine.low = UINT64_C(252) * cpus; /* high at its floor of 4 batches */
+    s.machine.free_fixed = UINT64_C(1000000);
+    s.machine.free_page = 10000;
     s.machine.free_outside = 0;
     s.kernel.regime = regime;
     s.kernel.filled_is_set = true; /* with nothing */
@@ -81,7 +81,7 @@ static void test_wait_is_n_c_b(void **state)
         struct scenario s = plain(table[i].regime, table[i].tasks);
         s.kernel.fraction = table[i].regime == REGIME_R1 ? 0 : INT32_MAX;
         struct sim *sim = run(&s);
-        uint64_t w = table[i].tasks * (1000 + 10 * table[i].hold);
+        uint64_t w = UINT64_C(1) * table[i].tasks * (1000 + 10 * table[i].hold);
         assert_int_equal(sim->result.max_hold, table[i].hold);
         assert_int_equal(sim->result.free_bulk.max, w);
         assert_true(hist_mean(&sim->result.free_bulk) > 0.99 * (double)w);
@@ -95,7 +95,7 @@ static void test_time_outside(void **state)
     (void)state;
     struct scenario s = plain(REGIME_R4, 16);
     s.kernel.fraction = INT32_MAX;
-    s.machine.free_outside = 50 * 1000;
+    s.machine.free_outside = 50000;
     struct sim *sim = run(&s);
     double w = 16 * (1000 + 10 * 189) - 189 * 50;
     double mean = hist_mean(&sim->result.free_bulk);
@@ -121,10 +121,10 @@ static void test_shared_cpu(void **state)
     (void)state;
     struct scenario s = plain(REGIME_R3, 2);
     s.workloads[0].tasks = 16;
-    s.machine.free_outside = 100 * 1000;
+    s.machine.free_outside = 100000;
     struct sim *sim = run(&s);
     assert_int_equal(sim->exits_to_come, 0);
-    assert_true(sim->result.free_bulk.max <= 2 * (1000 + 10 * 189));
+    assert_true(sim->result.free_bulk.max <= UINT64_C(2) * (1000 + 10 * 189));
     sim_free(sim);
 }
 
@@ -215,7 +215,7 @@ static void test_write_in_a_run(void **state)
 {
     (void)state;
     struct scenario s = plain(REGIME_R4, 1);
-    s.machine.free_outside = 100 * 1000;
+    s.machine.free_outside = 100000;
     s.machine.managed = UINT64_C(8) << 20; /* room for the whole exit below high_max */
     s.kernel.filled = 100;
     s.n_writes = 1;
