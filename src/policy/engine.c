@@ -301,7 +301,7 @@ static struct knob_values current_values(const struct engine *e, const struct sn
 static enum reason usable_knobs(const struct engine *e, const struct params *p,
                                 const struct snapshot *s, bool usable[static KNOB_MAX])
 {
-    bool pinned = false, yielded = false;
+    bool pinned = false;
 
     memset(usable, 0, KNOB_MAX * sizeof(*usable));
     if (!s->knobs_known)
@@ -310,15 +310,16 @@ static enum reason usable_knobs(const struct engine *e, const struct params *p,
         return REASON_NO_KNOB;
     if (e->refused)
         return REASON_UNWRITABLE;
+    if (any(e->yielded))
+        return REASON_YIELDED;
     for (unsigned k = 0; k < KNOB_MAX; k++) {
         bool pin = e->pinned[k] && p->on_pinned == PINNED_RESPECT;
         pinned |= pin;
-        yielded |= e->yielded[k];
-        usable[k] = s->knobs.has[k] && !pin && !e->yielded[k];
+        usable[k] = s->knobs.has[k] && !pin;
     }
     if (any(usable))
         return REASON_NONE;
-    return yielded ? REASON_YIELDED : pinned ? REASON_PINNED : REASON_NO_KNOB;
+    return pinned ? REASON_PINNED : REASON_NO_KNOB;
 }
 
 static uint32_t knobs_changed(const struct knob_values *a, const struct knob_values *b)

@@ -27,6 +27,13 @@ static int start_big(void **state)
     return 0;
 }
 
+static int start_r6(void **state)
+{
+    (void)state;
+    rig_start(&r, &MACHINE_R6);
+    return 0;
+}
+
 static int stop(void **state)
 {
     (void)state;
@@ -496,6 +503,36 @@ static void test_off_is_asleep(void **state)
     assert_int_equal(r.plan.wake_at, UINT64_MAX);
 }
 
+/* One knob of two is somebody else's: the other one goes back and stays there. */
+static void test_yield_is_whole(void **state)
+{
+    (void)state;
+    r.params.target_wait = 50 * US;
+    r.params.knob_lo[KNOB_SCALE] = 3; /* 504 pages a hold: both knobs are needed */
+    rig_exits(&r, 0, 18, 1024, -1, 0);
+    assert_int_equal(rig_step(&r), PLAN_SET);
+    assert_int_not_equal(r.sysctl.value[KNOB_FRACTION], 0);
+    assert_int_equal(r.sysctl.value[KNOB_SCALE], 3);
+
+    r.auto_carry_out = false;
+    rig_exits(&r, 0, 100, 1024, -1, 0);
+    assert_int_equal(rig_look(&r), PLAN_NONE);
+    struct outcome o = {.action = PLAN_SET, .kind = OUTCOME_FOREIGN, .knob = KNOB_FRACTION};
+    o.original = r.original;
+    engine_outcome(r.engine, &r.params, &o, r.now);
+    r.original.has[KNOB_FRACTION] = false;
+    r.auto_carry_out = true;
+    assert_int_equal(rig_look(&r), PLAN_RESTORE);
+    assert_int_equal(r.plan.reason, REASON_YIELDED);
+    rig_freed(&r, 10000);
+    for (unsigned i = 0; i < 10; i++) {
+        rig_pass(&r, SECOND);
+        rig_look(&r);
+    }
+    assert_int_equal(r.sets, 1);
+    assert_int_equal(engine_get_state(r.engine), ENGINE_YIELDED);
+}
+
 /* Sentences carry their numbers. */
 static void test_words(void **state)
 {
@@ -540,6 +577,7 @@ int main(void)
         TEST(test_endless, start_small),
         TEST(test_endless_giant, start_big),
         TEST(test_off_is_asleep, start_small),
+        TEST(test_yield_is_whole, start_r6),
         TEST(test_words, start_small),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
