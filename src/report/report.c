@@ -71,13 +71,29 @@ static void write_journal(const struct event *e, const char *sentence)
                     w->w_after / NSEC_PER_USEC, NULL);
 }
 
-/* Past stdio: exit() flushes its buffers, and would wait for a reader that never reads. */
+/* Past stdio, vdprintf() included: exit() flushes what is unwritten in any FILE, and would wait for
+ * a reader that never reads. */
+static void write_all(int fd, const char *s, size_t len)
+{
+    while (len > 0) {
+        ssize_t n = write(fd, s, len);
+        if (n < 0 && errno != EINTR)
+            return;
+        if (n > 0) {
+            s += n;
+            len -= (size_t)n;
+        }
+    }
+}
+
 static void write_json(const struct event *e)
 {
     _cleanup_free_ char *text = report_json(e);
-
-    if (text)
-        dprintf(STDOUT_FILENO, "%s\n", text);
+    if (!text)
+        return;
+    size_t len = strlen(text);
+    text[len] = '\n'; /* in place of the NUL, so that it is one write */
+    write_all(STDOUT_FILENO, text, len + 1);
 }
 
 static void write_event(const struct report *r, const struct event *e)
