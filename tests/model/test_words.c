@@ -178,6 +178,8 @@ static const struct {
      "580000 pages were freed"},
     {PLAN_RESTORE, REASON_FALSE_ALARM, "false alarm: 12 tasks announced 600000 pages",
      "580000 were freed"},
+    {PLAN_RESTORE, REASON_TOO_LONG, "no end after 1234ms: 12 tasks announced 600000 pages",
+     "left alone until it is over"},
     {PLAN_RESTORE, REASON_OFF, "originals restored", "off"},
     {PLAN_RESTORE, REASON_TOO_LONG, "no end after 1234ms: 12 tasks announced 600000 pages",
      "left alone until it is over"},
