@@ -521,6 +521,7 @@ static void test_yield_is_whole(void **state)
     o.original = r.original;
     engine_outcome(r.engine, &r.params, &o, r.now);
     r.original.has[KNOB_FRACTION] = false;
+    r.sysctl.value[KNOB_FRACTION] = 10;
     r.auto_carry_out = true;
     assert_int_equal(rig_look(&r), PLAN_RESTORE);
     assert_int_equal(r.plan.reason, REASON_YIELDED);
