@@ -52,7 +52,7 @@ struct storm {
     uint64_t id, begin, message_at;
     uint64_t empty_at;    /* the last task was gone; 0: in flight */
     uint64_t changed_at;  /* last write of ours; 0: none */
-    uint64_t tuned_since; /* the knobs are ours without a break; 0: they are not */
+    uint64_t tuned_since; /* the knobs are ours without a break */
     uint64_t small_since; /* since when far fewer are in flight than planned for; 0 */
     uint32_t n_planned;
     bool proven, doubted, trust_all, measured;
@@ -694,11 +694,7 @@ void engine_step(struct engine *e, const struct params *p, const struct snapshot
 
 static void set_done(struct engine *e, const struct outcome *o, uint64_t now)
 {
-    e->original = o->original;
-    e->ours = o->after;
     e->storm.changed_at = now;
-    if (e->storm.tuned_since == 0)
-        e->storm.tuned_since = now;
     e->storm.n_planned = e->pending_n;
     e->state = ENGINE_TUNED;
     budget_spend(&e->budget, now, knobs_changed(&o->after, &o->before));
@@ -713,44 +709,63 @@ static void restore_done(struct engine *e, const struct outcome *o, uint64_t now
     e->retry_at = e->retry_delay = 0;
     budget_spend(&e->budget, now, knobs_changed(&o->after, &o->before));
     st->changed_at = now;
-    st->tuned_since = 0;
     if (st->empty_at != 0)
         st->on = false;
     e->state = st->on ? ENGINE_WATCH : ENGINE_CALM;
 }
 
-static void foreign_writer(struct engine *e, const struct params *p, const struct outcome *o,
-                           uint64_t now)
+/* Of several knobs the outcome names one, the gravest: a second one that the actuator has let go
+ * of without giving the original back is somebody else's too. */
+static bool is_foreign(const struct engine *e, const struct outcome *o, enum knob_id k)
 {
-    bool ours = e->original.has[o->knob];
+    return (o->kind == OUTCOME_FOREIGN && o->knob == k) ||
+           (e->original.has[k] && !o->original.has[k] && o->after.has[k] &&
+            o->after.value[k] != e->original.value[k]);
+}
 
-    e->original = o->original;
-    e->original.has[o->knob] = false;
-    if (!ours || (p->on_foreign == FOREIGN_REASSERT && o->action == PLAN_SET)) {
-        /* It changed before we came: that is a pin. Reasserting takes it as the new original. */
-        if (!ours)
-            engine_found(e, &o->before);
-        return;
+static void note_foreign(struct engine *e, const struct params *p, const struct outcome *o,
+                         enum knob_id k, uint64_t now)
+{
+    if (!e->original.has[k]) {
+        /* It changed before we came: that is a pin. */
+        e->pinned[k] = o->before.has[k] && o->before.value[k] != knob_table[k].initial;
+    } else if (p->on_foreign != FOREIGN_REASSERT) { /* which takes it as the new original */
+        e->yielded[k] = true;
+        e->yielded_at = now;
     }
-    e->yielded[o->knob] = true;
-    e->yielded_at = now;
+}
+
+static void note_knobs(struct engine *e, const struct params *p, const struct outcome *o,
+                       uint64_t now)
+{
+    for (unsigned k = 0; k < KNOB_MAX; k++) {
+        bool foreign = is_foreign(e, o, k);
+        if (foreign)
+            note_foreign(e, p, o, k, now);
+        e->original.has[k] = o->original.has[k] && !foreign;
+        e->original.value[k] = o->original.value[k];
+        if (o->after.has[k])
+            e->ours.value[k] = o->after.value[k];
+        e->ours.has[k] |= o->after.has[k];
+    }
 }
 
 void engine_outcome(struct engine *e, const struct params *p, const struct outcome *o, uint64_t now)
 {
+    bool owned = owns(e);
+
     e->pending = false;
+    note_knobs(e, p, o, now);
+    if (!owned && owns(e))
+        e->storm.tuned_since = now;
     switch (o->kind) {
     case OUTCOME_DONE:
     case OUTCOME_UNCHANGED:
-        if (o->action == PLAN_SET)
-            set_done(e, o, now);
-        else
-            restore_done(e, o, now);
-        return;
     case OUTCOME_FOREIGN:
-        foreign_writer(e, p, o, now);
         if (o->action == PLAN_RESTORE)
             restore_done(e, o, now);
+        else if (o->kind != OUTCOME_FOREIGN)
+            set_done(e, o, now);
         return;
     case OUTCOME_REFUSED:
     case OUTCOME_GONE:
@@ -760,7 +775,6 @@ void engine_outcome(struct engine *e, const struct params *p, const struct outco
     case OUTCOME_MAX:
         break;
     }
-    e->original = o->original;
     e->must_restore = owns(e);
     e->retry_delay = e->retry_delay ? earlier(2 * e->retry_delay, RETRY_LAST) : RETRY_FIRST;
     e->retry_at = now + e->retry_delay;

@@ -534,6 +534,105 @@ static void test_yield_is_whole(void **state)
     assert_int_equal(engine_get_state(r.engine), ENGINE_YIELDED);
 }
 
+static void answer_set(enum outcome_kind kind, enum knob_id knob)
+{
+    struct outcome o = {.action = PLAN_SET, .kind = kind, .knob = knob, .before = r.sysctl};
+
+    o.after = r.sysctl;
+    o.original = r.original;
+    r.s.knobs = r.sysctl;
+    engine_outcome(r.engine, &r.params, &o, r.now);
+}
+
+/* What one knob turns out to be says nothing of the other one. */
+static void test_pins_are_apart(void **state)
+{
+    (void)state;
+    r.params.target_wait = 50 * US;
+    r.params.knob_lo[KNOB_SCALE] = 3;
+    r.sysctl.value[KNOB_SCALE] = 6;
+    engine_found(r.engine, &r.sysctl);
+    r.s.knobs = r.sysctl;
+    r.auto_carry_out = false;
+    rig_exits(&r, 0, 18, 1024, -1, 0);
+    assert_int_equal(rig_step(&r), PLAN_SET); /* the fraction alone: the scale is pinned */
+    assert_int_equal(r.plan.values.value[KNOB_SCALE], 6);
+    struct outcome o = {.action = PLAN_SET, .kind = OUTCOME_FOREIGN, .knob = KNOB_FRACTION};
+    o.before.has[KNOB_FRACTION] = true;
+    o.before.value[KNOB_FRACTION] = 10;
+    r.s.knobs.value[KNOB_FRACTION] = 10;
+    engine_outcome(r.engine, &r.params, &o, r.now);
+    assert_int_equal(rig_step(&r), PLAN_NONE);
+}
+
+/* A partial change, then a foreign write at the other knob: what we hold is known, and is not taken
+ * for a pin. */
+static void test_half_foreign(void **state)
+{
+    (void)state;
+    r.params.target_wait = 50 * US;
+    r.params.knob_lo[KNOB_SCALE] = 3;
+    r.auto_carry_out = false;
+    rig_exits(&r, 0, 18, 1024, -1, 0);
+    assert_int_equal(rig_step(&r), PLAN_SET);
+    r.original = (struct knob_values){.has = {true, false}};
+    r.sysctl = r.plan.values;
+    r.sysctl.value[KNOB_SCALE] = 6;
+    answer_set(OUTCOME_FOREIGN, KNOB_SCALE);
+    assert_int_equal(rig_step(&r), PLAN_NONE); /* the scale is pinned, the fraction is as wanted */
+    rig_exits(&r, 0, 1, 1024, -1, 0);
+    assert_int_equal(rig_step(&r), PLAN_NONE);
+    assert_int_equal(engine_get_state(r.engine), ENGINE_TUNED);
+    rig_freed(&r, 10000);
+    rig_pass(&r, 2 * MS);
+    rig_gone(&r, 0, 19, 0);
+    rig_look(&r);
+    rig_pass(&r, 2 * SECOND);
+    assert_int_equal(r.plan.action, PLAN_RESTORE);
+}
+
+/* At the restore one knob is somebody else's and the other fails: the first one is theirs. */
+static void test_foreign_behind_a_failure(void **state)
+{
+    (void)state;
+    r.params.target_wait = 50 * US;
+    r.params.knob_lo[KNOB_SCALE] = 3;
+    rig_exits(&r, 0, 18, 1024, -1, 0);
+    assert_int_equal(rig_step(&r), PLAN_SET);
+    r.auto_carry_out = false;
+    r.params.mode = MODE_OFF;
+    assert_int_equal(rig_step(&r), PLAN_RESTORE);
+    r.original.has[KNOB_FRACTION] = false;
+    r.sysctl.value[KNOB_FRACTION] = 10;
+    struct outcome o = {.action = PLAN_RESTORE, .kind = OUTCOME_FAILED, .knob = KNOB_SCALE};
+    o.before = o.after = r.s.knobs = r.sysctl;
+    o.original = r.original;
+    engine_outcome(r.engine, &r.params, &o, r.now);
+    assert_int_equal(engine_get_state(r.engine), ENGINE_YIELDED);
+}
+
+/* Reassert: what somebody wrote is the new original, at the end of a storm too. */
+static void test_reassert(void **state)
+{
+    (void)state;
+    r.params.on_foreign = FOREIGN_REASSERT;
+    rig_exits(&r, 0, 9, 256, -1, 0);
+    assert_int_equal(rig_step(&r), PLAN_SET);
+    rig_pass(&r, 2 * MS);
+    rig_freed(&r, 500);
+    rig_gone(&r, 0, 9, 0);
+    rig_look(&r);
+    r.answer = OUTCOME_FOREIGN;
+    r.sysctl.value[KNOB_FRACTION] = 64;
+    rig_pass(&r, 1100 * MS);
+    assert_int_equal(engine_get_state(r.engine), ENGINE_CALM);
+    rig_forget(&r);
+    r.answer = OUTCOME_DONE;
+    rig_exits(&r, 0, 9, 256, -1, 0);
+    assert_int_equal(rig_step(&r), PLAN_SET);
+    assert_int_equal(r.original.value[KNOB_FRACTION], 64);
+}
+
 /* Sentences carry their numbers. */
 static void test_words(void **state)
 {
@@ -579,6 +678,10 @@ int main(void)
         TEST(test_endless_giant, start_big),
         TEST(test_off_is_asleep, start_small),
         TEST(test_yield_is_whole, start_r6),
+        TEST(test_pins_are_apart, start_r6),
+        TEST(test_half_foreign, start_r6),
+        TEST(test_foreign_behind_a_failure, start_r6),
+        TEST(test_reassert, start_small),
         TEST(test_words, start_small),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
