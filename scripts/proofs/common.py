@@ -69,7 +69,8 @@ class Daemon:
         self.config = tempfile.NamedTemporaryFile("w", suffix=".conf")
         self.config.write(settings)
         self.config.flush()
-        self.state = tempfile.mkdtemp(prefix="pcptuned-proof-")
+        # On a machine with systemd /run is a tmpfs; on this one perhaps not.
+        self.state = tempfile.mkdtemp(prefix="pcptuned-proof-", dir="/dev/shm")
         self.events = []
         self.lines = threading.Condition()
         env = dict(os.environ, RUNTIME_DIRECTORY=self.state)

@@ -71,6 +71,20 @@ static int write_all(int fd, const char *data, size_t len)
     return 0;
 }
 
+/* A left-over of a killed predecessor, or somebody's symbolic link, is removed, not followed. */
+static int open_new(int dirfd, const char *name, mode_t mode)
+{
+    const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+    int fd = openat(dirfd, name, flags, mode);
+
+    if (fd < 0 && errno == EEXIST) {
+        if (unlinkat(dirfd, name, 0) < 0 && errno != ENOENT)
+            return -errno;
+        fd = openat(dirfd, name, flags, mode);
+    }
+    return fd < 0 ? -errno : fd;
+}
+
 int write_file_atomic(int dirfd, const char *name, const void *data, size_t len, mode_t mode,
                       bool durable)
 {
@@ -78,12 +92,9 @@ int write_file_atomic(int dirfd, const char *name, const void *data, size_t len,
     if (snprintf(tmp, sizeof(tmp), ".%s.tmp", name) >= (int)sizeof(tmp))
         return -ENAMETOOLONG;
 
-    /* A left-over of a killed predecessor, or somebody's symbolic link: neither is followed. */
-    if (unlinkat(dirfd, tmp, 0) < 0 && errno != ENOENT)
-        return -errno;
-    int fd = openat(dirfd, tmp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+    int fd = open_new(dirfd, tmp, mode);
     if (fd < 0)
-        return -errno;
+        return fd;
 
     int r = write_all(fd, data, len);
     if (r == 0 && durable && fsync(fd) < 0)

@@ -16,7 +16,7 @@
 
 /* Work in one call, so that the knob is written after half a millisecond even when hundreds end at
  * once: messages that are dropped (1 us each), of which a task taken weighs 32 (pidfd and /proc).
- */
+ * The first of a storm weighs all: what it says is acted on before the next is looked at. */
 #define BUDGET 512
 #define TASK_WEIGHT 32
 #define EVENTS 64
@@ -301,7 +301,8 @@ static bool take_task(struct exits *x, const struct taskstats_exit *e, unsigned 
 }
 
 /* Returns how many tasks the messages of one socket brought. */
-static int drain(struct exits *x, struct exitsock *sock, unsigned node, nsec_t now, int budget)
+static int drain(struct exits *x, struct exitsock *sock, unsigned node, nsec_t now, int budget,
+                 int weight)
 {
     struct taskstats_exit e;
     int taken = 0;
@@ -320,7 +321,7 @@ static int drain(struct exits *x, struct exitsock *sock, unsigned node, nsec_t n
         x->stats.messages++;
         if (r > 0 && take_task(x, &e, node, now)) {
             taken++;
-            budget -= TASK_WEIGHT;
+            budget -= weight;
         } else {
             x->stats.ignored += r < 0;
         }
@@ -330,14 +331,14 @@ static int drain(struct exits *x, struct exitsock *sock, unsigned node, nsec_t n
 
 static int drain_ready(struct exits *x, uint64_t nodes, nsec_t now)
 {
-    int budget = BUDGET, taken = 0;
+    int budget = BUDGET, weight = flight_oldest(x->flight) ? TASK_WEIGHT : BUDGET, taken = 0;
 
     if (nodes != 0)
         budget /= __builtin_popcountll(nodes); /* a busy node must not starve others */
     for (unsigned node = 0; node < HOST_NODES_MAX; node++) {
         if (!(nodes & UINT64_C(1) << node))
             continue;
-        int r = drain(x, x->sock, node, now, budget);
+        int r = drain(x, x->sock, node, now, budget, weight);
         if (r < 0)
             return r;
         taken += r;
@@ -456,7 +457,7 @@ static void retire_sockets(struct exits *x, struct exitsock *old)
         if (fd < 0)
             continue;
         (void)epoll_ctl(x->epfd, EPOLL_CTL_DEL, fd, NULL);
-        while (drain(x, old, node, x->now, BUDGET) > 0)
+        while (drain(x, old, node, x->now, BUDGET, TASK_WEIGHT) > 0)
             ;
     }
     exitsock_close(old);

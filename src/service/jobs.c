@@ -4,6 +4,9 @@
 #include "knobs.h"
 #include "worker.h"
 
+/* Above the loop: the write preempts what the loop does next, the base of what is freed. */
+#define WRITER_PRIORITY 2
+
 struct jobs {
     struct worker *worker;
     struct actuator *actuator;
@@ -38,7 +41,7 @@ int jobs_new(struct actuator *a, struct jobs **ret)
 
     if (!j)
         return -ENOMEM;
-    int r = worker_new(run, j, 1, &j->worker);
+    int r = worker_new(run, j, WRITER_PRIORITY, &j->worker);
     if (r < 0)
         return r;
     j->actuator = a;
