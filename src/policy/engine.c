@@ -367,7 +367,8 @@ static void decide(struct engine *e, const struct params *p, const struct snapsh
     struct evidence_numbers why;
     fill_why(e, p, est, &t, &c, now, &why);
     uint32_t writes = knobs_changed(&c.values, &current);
-    if (c.reason == REASON_STORM && writes > 0 && why.writes_left < 2 * writes)
+    uint32_t back = knobs_changed(&c.values, &base); /* what the restore will take */
+    if (c.reason == REASON_STORM && writes > 0 && why.writes_left < writes + back)
         c.reason = REASON_BUDGET;
 
     remember_peak(e, c.reason, &why);
@@ -692,22 +693,20 @@ void engine_step(struct engine *e, const struct params *p, const struct snapshot
 
 /* --- outcomes ------------------------------------------------------------------------------ */
 
-static void set_done(struct engine *e, const struct outcome *o, uint64_t now)
+static void set_done(struct engine *e, uint64_t now)
 {
     e->storm.changed_at = now;
     e->storm.n_planned = e->pending_n;
     e->state = ENGINE_TUNED;
-    budget_spend(&e->budget, now, knobs_changed(&o->after, &o->before));
 }
 
-static void restore_done(struct engine *e, const struct outcome *o, uint64_t now)
+static void restore_done(struct engine *e, uint64_t now)
 {
     struct storm *st = &e->storm;
 
     memset(&e->original, 0, sizeof(e->original));
     e->must_restore = false;
     e->retry_at = e->retry_delay = 0;
-    budget_spend(&e->budget, now, knobs_changed(&o->after, &o->before));
     st->changed_at = now;
     if (st->empty_at != 0)
         st->on = false;
@@ -755,6 +754,7 @@ void engine_outcome(struct engine *e, const struct params *p, const struct outco
     bool owned = owns(e);
 
     e->pending = false;
+    budget_spend(&e->budget, now, knobs_changed(&o->after, &o->before));
     note_knobs(e, p, o, now);
     if (!owned && owns(e))
         e->storm.tuned_since = now;
@@ -763,9 +763,9 @@ void engine_outcome(struct engine *e, const struct params *p, const struct outco
     case OUTCOME_UNCHANGED:
     case OUTCOME_FOREIGN:
         if (o->action == PLAN_RESTORE)
-            restore_done(e, o, now);
+            restore_done(e, now);
         else if (o->kind != OUTCOME_FOREIGN)
-            set_done(e, o, now);
+            set_done(e, now);
         return;
     case OUTCOME_REFUSED:
     case OUTCOME_GONE:

@@ -633,6 +633,50 @@ static void test_reassert(void **state)
     assert_int_equal(r.original.value[KNOB_FRACTION], 64);
 }
 
+/* Two knobs that are changed one after the other need two restores; a write counts whatever came
+ * of the rest. */
+static void test_budget_of_two_knobs(void **state)
+{
+    (void)state;
+    r.params.knob_lo[KNOB_SCALE] = 3;
+    r.params.writes_per_hour = 3;
+    r.params.target_wait = 400 * US;
+    rig_exits(&r, 0, 18, 1024, -1, 0);
+    assert_int_equal(rig_step(&r), PLAN_SET); /* the scale alone */
+    assert_int_equal(r.plan.values.value[KNOB_FRACTION], 0);
+    rig_exits(&r, 0, 200, 1024, -1, 0);
+    assert_int_equal(rig_step(&r), PLAN_NONE); /* 2 are left: one change and one restore */
+    r.params.writes_per_hour = 4;
+    assert_int_equal(rig_step(&r), PLAN_SET);
+    assert_int_not_equal(r.plan.values.value[KNOB_FRACTION], 0);
+}
+
+static void test_budget_of_failures(void **state)
+{
+    (void)state;
+    r.params.knob_lo[KNOB_SCALE] = 3;
+    r.params.target_wait = 50 * US;
+    r.auto_carry_out = false;
+    rig_exits(&r, 0, 18, 1024, -1, 0);
+    assert_int_equal(rig_step(&r), PLAN_SET);
+    uint32_t left = r.plan.why.writes_left;
+    struct outcome o = {.action = PLAN_SET, .kind = OUTCOME_FAILED, .knob = KNOB_SCALE};
+    o.before = r.sysctl;
+    o.original.has[KNOB_FRACTION] = true;
+    o.after = r.sysctl;
+    o.after.value[KNOB_FRACTION] = r.plan.values.value[KNOB_FRACTION];
+    r.sysctl = r.s.knobs = o.after;
+    r.original = o.original;
+    engine_outcome(r.engine, &r.params, &o, r.now);
+    r.now += SECOND;
+    r.auto_carry_out = true;
+    assert_int_equal(rig_look(&r), PLAN_RESTORE);
+    rig_freed(&r, 10000);
+    rig_pass(&r, 2 * SECOND);
+    assert_int_equal(r.acted.action, PLAN_SET);
+    assert_int_equal(r.acted.why.writes_left, left - 2);
+}
+
 /* Sentences carry their numbers. */
 static void test_words(void **state)
 {
@@ -682,6 +726,8 @@ int main(void)
         TEST(test_half_foreign, start_r6),
         TEST(test_foreign_behind_a_failure, start_r6),
         TEST(test_reassert, start_small),
+        TEST(test_budget_of_two_knobs, start_r6),
+        TEST(test_budget_of_failures, start_r6),
         TEST(test_words, start_small),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
