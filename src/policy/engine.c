@@ -623,6 +623,8 @@ static uint64_t next_wake(const struct engine *e, const struct params *p, const 
 static void take_estimate(struct engine *e, const struct params *p, const struct snapshot *s,
                           struct estimate *ret)
 {
+    if (s->signals[SIGNAL_TASKSTATS] || !s->signals[SIGNAL_VMSTAT])
+        e->vm_estimate = (struct estimate){0}; /* or it would be believed when it is old */
     if (s->signals[SIGNAL_TASKSTATS])
         estimate_storm(p, s, &e->yields, e->storm.on && e->storm.trust_all, ret);
     else
