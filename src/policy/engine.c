@@ -56,7 +56,8 @@ struct storm {
     uint64_t small_since; /* since when far fewer are in flight than planned for; 0 */
     uint32_t n_planned;
     bool proven, doubted, trust_all, measured;
-    bool endless; /* given back after TunedMax=, and left alone since */
+    bool lengthened; /* the last change of ours made the lists longer */
+    bool endless;    /* given back after TunedMax=, and left alone since */
     struct vm_counters base, last;
     struct plan peak; /* the decision with the largest W, when it is left alone */
     uint64_t announced, bounded, freed;
@@ -67,7 +68,7 @@ struct storm {
 struct engine {
     enum engine_state state;
     bool pending; /* a plan with an action is being carried out */
-    enum plan_action pending_action;
+    enum reason pending_reason;
     uint32_t pending_n;
 
     struct knob_values original; /* has[]: we wrote this knob, and this is to go back */
@@ -273,7 +274,7 @@ static void plan_restore(struct engine *e, enum reason reason, uint64_t now, str
     ret->why.message_at = st->message_at;
     ret->why.since = now - st->begin;
     e->pending = true;
-    e->pending_action = PLAN_RESTORE;
+    e->pending_reason = reason;
 }
 
 /* What would go back: the originals of what we own, else what is there. */
@@ -388,7 +389,7 @@ static void decide(struct engine *e, const struct params *p, const struct snapsh
     ret->values = c.values;
     ret->why = why;
     e->pending = true;
-    e->pending_action = PLAN_SET;
+    e->pending_reason = reason;
     e->pending_n = c.n_planned;
 }
 
@@ -454,6 +455,12 @@ static void judge_alarm(struct engine *e, const struct snapshot *s, uint64_t now
     plan_restore(e, REASON_FALSE_ALARM, now, ret);
 }
 
+/* Longer lists were our last decision in this storm: the opposite one waits. */
+static bool must_dwell(const struct engine *e, const struct params *p, uint64_t now)
+{
+    return e->storm.lengthened && now - e->storm.changed_at < p->dwell;
+}
+
 static void adapt(struct engine *e, const struct params *p, const struct snapshot *s,
                   const struct estimate *est, uint64_t now, struct plan *ret)
 {
@@ -463,7 +470,8 @@ static void adapt(struct engine *e, const struct params *p, const struct snapsho
 
     assess_threat(p, s, est, &base, &t);
     if (t.n > st->n_planned) {
-        decide(e, p, s, est, REASON_STORM_GREW, now, ret);
+        if (!must_dwell(e, p, now))
+            decide(e, p, s, est, REASON_STORM_GREW, now, ret);
         return;
     }
     if (t.n * SHRINK > st->n_planned) {
@@ -512,9 +520,8 @@ static void storm_goes_on(struct engine *e, const struct params *p, const struct
     }
     if (st->endless)
         return;
-    /* Longer lists were our last decision in this storm: the opposite one waits for the dwell
-     * time, and after a false alarm for proof besides. */
-    if ((st->changed_at != 0 && now - st->changed_at < p->dwell) || (st->doubted && !st->trust_all))
+    /* After a false alarm for proof besides. */
+    if (must_dwell(e, p, now) || (st->doubted && !st->trust_all))
         return;
     decide(e, p, s, est, REASON_STORM, now, ret);
 }
@@ -585,7 +592,7 @@ static uint64_t storm_wake(const struct engine *e, const struct params *p, const
         else if (!st->proven && !st->trust_all)
             at = now + LOOK_EVERY;
     }
-    if (!owns(e) && st->changed_at != 0 && now < st->changed_at + p->dwell)
+    if (must_dwell(e, p, now))
         at = earlier(at, st->changed_at + p->dwell);
     if (owns(e))
         at = earlier(at, tuned_end(st, p));
@@ -698,6 +705,7 @@ void engine_step(struct engine *e, const struct params *p, const struct snapshot
 static void set_done(struct engine *e, uint64_t now)
 {
     e->storm.changed_at = now;
+    e->storm.lengthened = e->pending_reason == REASON_STORM_SHRANK;
     e->storm.n_planned = e->pending_n;
     e->state = ENGINE_TUNED;
 }
@@ -710,6 +718,7 @@ static void restore_done(struct engine *e, uint64_t now)
     e->must_restore = false;
     e->retry_at = e->retry_delay = 0;
     st->changed_at = now;
+    st->lengthened = true;
     if (st->empty_at != 0)
         st->on = false;
     e->state = st->on ? ENGINE_WATCH : ENGINE_CALM;

@@ -708,6 +708,30 @@ static void test_signals_lost(void **state)
     assert_int_equal(engine_get_state(r.engine), ENGINE_CALM);
 }
 
+/* Shorter again after longer: not within the dwell time, and right after it without a message. */
+static void test_no_flapping(void **state)
+{
+    (void)state;
+    r.params.target_wait = 150 * US;
+    rig_exits(&r, 0, 64, 2048, 600000, 0);
+    assert_int_equal(rig_step(&r), PLAN_SET);
+    rig_pass(&r, 2 * MS);
+    rig_freed(&r, 2000);
+    rig_pass(&r, 20 * MS);
+    rig_gone(&r, 0, 54, 0);
+    rig_look(&r);
+    rig_pass(&r, 1100 * MS);
+    assert_int_equal(r.acted.reason, REASON_STORM_SHRANK);
+    assert_int_equal(r.sets, 2);
+    rig_exits(&r, 0, 90, 2048, 600000, 0);
+    assert_int_equal(rig_step(&r), PLAN_NONE);
+    rig_pass(&r, 800 * MS);
+    assert_int_equal(r.sets, 2);
+    rig_pass(&r, 300 * MS);
+    assert_int_equal(r.sets, 3);
+    assert_int_equal(r.acted.reason, REASON_STORM_GREW);
+}
+
 /* Sentences carry their numbers. */
 static void test_words(void **state)
 {
@@ -760,6 +784,7 @@ int main(void)
         TEST(test_budget_of_two_knobs, start_r6),
         TEST(test_budget_of_failures, start_r6),
         TEST(test_signals_lost, start_small),
+        TEST(test_no_flapping, start_big),
         TEST(test_words, start_small),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
