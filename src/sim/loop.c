@@ -121,7 +121,12 @@ static void add_message(struct sim *sim, uint32_t task, bool begins)
 {
     struct loop *l = sim->loop;
 
-    if (sim->tasks[task].size < sim->s->loop.params.task_size / l->host.page_size)
+    const struct params *p = &sim->s->loop.params;
+    const struct task *t = &sim->tasks[task];
+
+    if (!p->taskstats || t->work->silent)
+        return;
+    if (t->size < p->task_size / l->host.page_size)
         return; /* the filter in the kernel */
     l->messages[l->n_messages++] = (struct message){
         .at = sim->now + sim->s->loop.message_delay, .task = task, .begins = begins};
@@ -285,7 +290,10 @@ static void set_view(struct sim *sim, struct loop *l)
     l->view.knobs_known = true;
     l->view.knobs = sim->knobs;
     memset(l->view.signals, true, sizeof(l->view.signals));
-    l->wake_at = l->write_at = NSEC_INFINITY;
+    l->view.signals[SIGNAL_TASKSTATS] = sim->s->loop.params.taskstats;
+    l->write_at = NSEC_INFINITY;
+    l->wake_at = 1; /* the daemon starts */
+    eventq_set(&sim->events, owner(sim, OWNER_LOOP), l->wake_at);
 }
 
 int loop_new(struct sim *sim)

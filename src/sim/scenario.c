@@ -86,9 +86,11 @@ static const struct key keys[] = {
      offsetof(SC, kernel.filled_is_set)},
 
     {"Policy", "Daemon", KEY_BOOL, offsetof(SC, loop.on), 0, 0, NULL, 0},
+    {"Policy", "Taskstats", KEY_BOOL, offsetof(SC, loop.params.taskstats), 0, 0, NULL, 0},
     TIME("Policy", "MessageDelay", SC, loop.message_delay, 0),
     TIME("Policy", "WriteDelay", SC, loop.write_delay, 0),
     TIME("Policy", "TargetWait", SC, loop.params.target_wait, 1000),
+    TIME("Policy", "PageCost", SC, loop.params.page_cost, 1),
     TIME("Policy", "Hold", SC, loop.params.hold, 0),
 
     {"Workload", "Kind", KEY_WORD, offsetof(WL, kind), 0, 0, works, 0},
@@ -104,6 +106,7 @@ static const struct key keys[] = {
      offsetof(WL, first_cpu_is_set)},
     {"Workload", "Node", KEY_COUNT, offsetof(WL, node), 0, SCENARIO_NODES - 1, NULL,
      offsetof(WL, node_is_set)},
+    {"Workload", "Silent", KEY_BOOL, offsetof(WL, silent), 0, 0, NULL, 0},
     {"Workload", "Shared", KEY_BOOL, offsetof(WL, shared), 0, 0, NULL, 0},
 
     TIME("Write", "At", struct write, at, 0),

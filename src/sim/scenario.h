@@ -59,6 +59,7 @@ struct workload {
     uint64_t first_cpu;   /* of its tasks, which are dealt to CPUs in order, round and round */
     uint64_t node;        /* whose memory it uses */
     bool first_cpu_is_set, node_is_set; /* else: after the workload before; the CPU's own */
+    bool silent;                        /* the daemon hears nothing of its exits */
     bool shared; /* the memory is mapped by others too: announced, but not freed */
 };
 

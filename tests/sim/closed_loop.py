@@ -18,6 +18,7 @@ from published import SCENARIOS, ns, simulate
 
 TARGET_NS = 100_000  # TargetWait= by default
 FRACTIONS = [0, 256, 512, 1024, 1536, 2048, 3000, 4509, 2147483647]
+SEEDS = range(1, 9)
 SAME = 1.02  # what two seeds differ by
 
 
@@ -62,16 +63,24 @@ def dominated(ours, others):
             and (p99(o) < p99(ours) or o["faults_per_s"] > ours["faults_per_s"])]
 
 
+def judge_seed(pcpsim, seed):
+    """p99; how many times lower than without; exits' time against the best and the default."""
+    seed = f"Run.Seed={seed}"
+    ours, default = simulate(pcpsim, "closed-a", seed), off(pcpsim, "closed-a", seed)
+    constants = [off(pcpsim, "closed-a", seed, f"Regime.Fraction={f}") for f in FRACTIONS[1:]]
+    meeting = [o["exit_total_ns"] for o in constants if p99(o) <= 2 * TARGET_NS]
+    return (p99(ours), p99(default) / p99(ours), ours["exit_total_ns"] / min(meeting) - 1,
+            ours["exit_total_ns"] / default["exit_total_ns"] - 1)
+
+
 def closed_loop(pcpsim, plot=None):
     head("The storm of (a)")
     ours = simulate(pcpsim, "closed-a")
     row("pcptuned", ours)
     constants = sweep(pcpsim, "closed-a")
     decisions(ours)
-    lower = p99(constants[0]) / p99(ours)
-    meeting = [o["exit_total_ns"] for o in constants.values() if p99(o) <= 2 * TARGET_NS]
-    longer = ours["exit_total_ns"] / min(meeting) - 1
-    price = ours["exit_total_ns"] / constants[0]["exit_total_ns"] - 1
+    runs = [judge_seed(pcpsim, seed) for seed in SEEDS]
+    worst, lower, longer, price = (f(x) for f, x in zip((max, min, max, max), zip(*runs)))
 
     head("The same beside two allocating loops: throughput over storm and calm")
     beside = simulate(pcpsim, "closed-a-loops")
@@ -87,10 +96,10 @@ def closed_loop(pcpsim, plot=None):
     row("no action", off(pcpsim, "closed-a", "exits.Tasks=64", "Run.Time=12s"))
     print(f"\n64 tasks: p99 is {p99(many) / TARGET_NS:.1f} times the target\n"
           f"dominated by: {better or 'none'}\n"
-          f"p99 {ns(p99(ours))} is {p99(ours) / TARGET_NS:.2f} times the target and {lower:.1f}"
-          f" times lower than without; exits {longer:+.1%} against the best constant setting that"
-          f" meets it, {price:+.1%} against the kernel's default")
-    return lower >= 10 and p99(ours) <= 2 * TARGET_NS and longer <= 0.05 and not better
+          f"the worst of seeds {SEEDS[0]} to {SEEDS[-1]}: p99 {worst / TARGET_NS:.2f} times the"
+          f" target, {lower:.1f} times lower than without; exits {longer:+.1%} against the best"
+          f" constant setting that meets it, {price:+.1%} against the kernel's default")
+    return lower >= 10 and worst <= 2 * TARGET_NS and longer <= 0.05 and not better
 
 
 def draw(ours, others, path):
