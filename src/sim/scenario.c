@@ -106,6 +106,8 @@ static const struct key keys[] = {
      offsetof(WL, first_cpu_is_set)},
     {"Workload", "Node", KEY_COUNT, offsetof(WL, node), 0, SCENARIO_NODES - 1, NULL,
      offsetof(WL, node_is_set)},
+    {"Workload", "FilledPercent", KEY_COUNT, offsetof(WL, filled), 0, 100, NULL,
+     offsetof(WL, filled_is_set)},
     {"Workload", "Silent", KEY_BOOL, offsetof(WL, silent), 0, 0, NULL, 0},
     {"Workload", "Shared", KEY_BOOL, offsetof(WL, shared), 0, 0, NULL, 0},
 

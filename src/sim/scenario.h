@@ -59,7 +59,9 @@ struct workload {
     uint64_t first_cpu;   /* of its tasks, which are dealt to CPUs in order, round and round */
     uint64_t node;        /* whose memory it uses */
     bool first_cpu_is_set, node_is_set; /* else: after the workload before; the CPU's own */
-    bool silent;                        /* the daemon hears nothing of its exits */
+    uint64_t filled; /* percent of high_max in its CPUs' lists, where the regime's is not meant */
+    bool filled_is_set;
+    bool silent; /* the daemon hears nothing of its exits */
     bool shared; /* the memory is mapped by others too: announced, but not freed */
 };
 

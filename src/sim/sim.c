@@ -53,6 +53,12 @@ static void set_zone(struct sim *sim, uint32_t k)
     z->limits = pcp_limits(kernel->regime, &p, (int)kernel->fraction, (unsigned)kernel->scale);
 }
 
+static void fill_to(struct pcplist *l, uint64_t percent)
+{
+    l->count = (int)((uint64_t)l->high_max * percent / 100);
+    l->high = MAX(l->high_min, l->count);
+}
+
 /* Lists of a machine that has run for a while: high has decayed, and something is in them. */
 static void fill_list(struct sim *sim, struct pcplist *l, const struct zone_state *z, bool own)
 {
@@ -63,10 +69,8 @@ static void fill_list(struct sim *sim, struct pcplist *l, const struct zone_stat
     if (!own)
         return;
     l->count = (int)rng_below(&sim->rng, z->limits.high_min);
-    if (kernel->filled_is_set) {
-        l->count = (int)(z->limits.high_max * kernel->filled / 100);
-        l->high = MAX(l->high, l->count);
-    }
+    if (kernel->filled_is_set)
+        fill_to(l, kernel->filled);
 }
 
 static void set_cpus(struct sim *sim)
@@ -111,6 +115,8 @@ static void set_task(struct sim *sim, const struct workload *w, uint32_t id, uin
         .size = draw_size(sim, w),
     };
     t->left = w->shared ? 0 : t->size;
+    if (w->filled_is_set)
+        fill_to(list_of(sim, cpu, t->zone), w->filled);
     if (w->kind == WORK_EXIT) {
         sim->exits_to_come++;
         sim->anon += t->left;
