@@ -132,6 +132,12 @@ static void tell_status(struct daemon *d)
     sd_notifyf(0, "STATUS=%s (mode %s)", engine_state_name(state), mode_name(d->params.mode));
 }
 
+static void tell_ready(const struct daemon *d)
+{
+    sd_notifyf(0, "READY=1\nSTATUS=%s (mode %s)", engine_state_name(d->state),
+               mode_name(d->params.mode));
+}
+
 /* --- the step ------------------------------------------------------------------------------ */
 
 static void submit(struct daemon *d, const struct job *job)
@@ -396,6 +402,22 @@ static int on_job(sd_event_source *source, int fd, uint32_t events, void *arg)
 
 /* --- signals, reload, end ------------------------------------------------------------------ */
 
+/* Whether this process could write at all; where not, it goes on as a dry run and says so. */
+static void check_writable(struct daemon *d, struct params *p)
+{
+    bool has[KNOB_MAX];
+
+    knobs_probe(has);
+    for (unsigned k = 0; k < KNOB_MAX && p->mode == MODE_APPLY; k++) {
+        if (!has[k] || access(knob_table[k].path, W_OK) == 0)
+            continue;
+        tell(d, EVENT_NOTICE, LEVEL_WARNING,
+             "%s cannot be written (%s): storms are reported with what would be done (dry run)",
+             knob_table[k].name, strerror(errno));
+        p->mode = MODE_DRY_RUN;
+    }
+}
+
 static struct actuator_config actuator_config(const struct daemon *d, const struct params *p)
 {
     struct actuator_config c = {.state_dir = d->options->state_dir,
@@ -427,8 +449,7 @@ static void take_next(struct daemon *d)
         if (to_apply)
             submit(d, &(struct job){.kind = JOB_RECOVER});
     }
-    sd_notifyf(0, "READY=1\nSTATUS=%s (mode %s)", engine_state_name(d->state),
-               mode_name(d->params.mode));
+    tell_ready(d);
 }
 
 /* In place of a step once an end or a reload is wanted: first everything goes back. */
@@ -488,11 +509,12 @@ static int on_reload(sd_event_source *source, const struct signalfd_siginfo *inf
         tell(d, EVENT_RELOAD_REJECTED, LEVEL_ERROR,
              "%zu error%s: the configuration before stays in force", c.n_errors,
              c.n_errors == 1 ? "" : "s");
-        sd_notify(0, "READY=1");
+        tell_ready(d);
     } else {
         d->next = c.params;
         if (d->options->dry_run && d->next.mode == MODE_APPLY)
             d->next.mode = MODE_DRY_RUN;
+        check_writable(d, &d->next);
         d->has_next = true;
         end_if_idle(d);
     }
@@ -559,27 +581,11 @@ static int open_loop(struct daemon *d)
     return sd_event_default(&d->event);
 }
 
-/* Whether this process could write at all; where not, it goes on as a dry run and says so. */
-static void check_writable(struct daemon *d)
-{
-    bool has[KNOB_MAX];
-
-    knobs_probe(has);
-    for (unsigned k = 0; k < KNOB_MAX && d->params.mode == MODE_APPLY; k++) {
-        if (!has[k] || access(knob_table[k].path, W_OK) == 0)
-            continue;
-        tell(d, EVENT_NOTICE, LEVEL_WARNING,
-             "%s cannot be written (%s): storms are reported with what would be done (dry run)",
-             knob_table[k].name, strerror(errno));
-        d->params.mode = MODE_DRY_RUN;
-    }
-}
-
 static int open_knobs(struct daemon *d)
 {
     struct actuator *a = NULL;
 
-    check_writable(d);
+    check_writable(d, &d->params);
     struct actuator_config c = actuator_config(d, &d->params);
     int r = actuator_open(&c, &a);
     if (r < 0) {
@@ -616,7 +622,7 @@ static int loop(struct daemon *d)
     if (why)
         tell(d, EVENT_NOTICE, LEVEL_INFO, "%s", why);
     submit(d, &(struct job){.kind = JOB_RECOVER});
-    sd_notify(0, "READY=1");
+    tell_ready(d);
     r = sd_event_loop(d->event);
     if (r < 0) {
         tell(d, EVENT_STOPPED, LEVEL_ERROR, "the event loop failed: %s", strerror(-r));

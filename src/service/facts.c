@@ -23,6 +23,13 @@ void facts_line(const struct snapshot *s, const struct params *p, char *buf, siz
     char memory[UNITS_BUF], wait[UNITS_BUF], target[UNITS_BUF];
     uint64_t w = (uint64_t)h->cpus_online * p->page_cost * b;
 
+    if (b == 0) {
+        snprintf(buf, size,
+                 "Linux %s, regime %s, %u CPUs, %u node%s, %s; W is not known: no zone's lists are",
+                 h->release, regime_name(h->regime), h->cpus_online, h->n_nodes,
+                 h->n_nodes == 1 ? "" : "s", format_size(h->memory_bytes, memory));
+        return;
+    }
     snprintf(buf, size,
              "Linux %s, regime %s, %u CPUs, %u node%s, %s; b = %u pages a hold, so W is at most "
              "%u x %" PRIu64 "ns x %u = %s against a target of %s%s",

@@ -26,7 +26,7 @@ struct watch {
     struct vmstat *vmstat;
     struct exits *exits;
     int psi_fd;
-    bool exits_missing_told;
+    bool exits_missing_told, zoneinfo_bad_told;
     struct snapshot s;
 };
 
@@ -49,13 +49,14 @@ void watch_zoneinfo(struct watch *w, nsec_t now)
     if (!w->zoneinfo)
         return;
     int r = zoneinfo_read(w->zoneinfo, &w->zones, &where);
-    bool worked = w->s.signals[SIGNAL_ZONEINFO];
+    bool told = w->zoneinfo_bad_told;
     w->s.signals[SIGNAL_ZONEINFO] = r >= 0;
-    if (r >= 0) {
+    w->zoneinfo_bad_told = r < 0;
+    if (r >= 0)
         w->s.zones_at = now;
-        return;
-    }
-    if (!worked && now != 0)
+    if (r >= 0 && told)
+        say(w, EVENT_SIGNAL, LEVEL_NOTICE, ZONEINFO_PATH " can be read again");
+    if (r >= 0 || told)
         return;
     if (r == -EBADMSG)
         say(w, EVENT_SIGNAL, LEVEL_WARNING,
