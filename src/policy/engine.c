@@ -470,6 +470,7 @@ static void adapt(struct engine *e, const struct params *p, const struct snapsho
 
     assess_threat(p, s, est, &base, &t);
     if (t.n > st->n_planned) {
+        st->small_since = 0;
         if (!must_dwell(e, p, now))
             decide(e, p, s, est, REASON_STORM_GREW, now, ret);
         return;

@@ -732,6 +732,26 @@ static void test_no_flapping(void **state)
     assert_int_equal(r.acted.reason, REASON_STORM_GREW);
 }
 
+/* A storm that was small for a moment and then outgrows its plan, which cannot be changed: nobody
+ * is woken for the moment that is over. */
+static void test_small_no_more(void **state)
+{
+    (void)state;
+    r.params.target_wait = 2000 * US;
+    rig_exits(&r, 0, 64, 2048, 600000, 0);
+    assert_int_equal(rig_step(&r), PLAN_SET);
+    rig_pass(&r, 2 * MS);
+    rig_freed(&r, 2000);
+    rig_pass(&r, 20 * MS);
+    rig_gone(&r, 0, 54, 0);
+    rig_look(&r);
+    r.params.writes_per_hour = 2;
+    rig_exits(&r, 0, 190, 2048, 600000, 0);
+    rig_look(&r);
+    assert_in_range(rig_pass(&r, 2 * SECOND), 0, 10);
+    assert_int_equal(r.sets, 1);
+}
+
 /* Sentences carry their numbers. */
 static void test_words(void **state)
 {
@@ -785,6 +805,7 @@ int main(void)
         TEST(test_budget_of_failures, start_r6),
         TEST(test_signals_lost, start_small),
         TEST(test_no_flapping, start_big),
+        TEST(test_small_no_more, start_big),
         TEST(test_words, start_small),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
