@@ -244,6 +244,27 @@ static int add_exits(struct daemon *d)
     return r;
 }
 
+static int add_psi(struct daemon *d)
+{
+    int fd = watch_psi_fd(d->watch);
+
+    d->psi = sd_event_source_unref(d->psi);
+    return fd < 0 ? 0 : sd_event_add_io(d->event, &d->psi, fd, EPOLLPRI, on_psi, d);
+}
+
+/* The sources go before their descriptors do. */
+static void watch_anew(struct daemon *d)
+{
+    d->exits = sd_event_source_unref(d->exits);
+    d->psi = sd_event_source_unref(d->psi);
+    watch_configure(d->watch, &d->params);
+    int r = add_exits(d);
+    if (r >= 0)
+        r = add_psi(d);
+    if (r < 0)
+        tell(d, EVENT_SIGNAL, LEVEL_WARNING, "cannot wait for a signal: %s", strerror(-r));
+}
+
 static int on_tick(sd_event_source *source, uint64_t usec, void *arg)
 {
     struct daemon *d = arg;
@@ -444,6 +465,7 @@ static void take_next(struct daemon *d)
              strerror(-r));
     } else {
         d->params = d->next;
+        watch_anew(d);
         tell(d, EVENT_RELOADED, LEVEL_NOTICE, "configuration reloaded, mode %s",
              mode_name(d->params.mode));
         if (to_apply)
@@ -557,8 +579,8 @@ static int add_sources(struct daemon *d)
         r = add_signal(d, SIGHUP, on_reload);
     if (r >= 0)
         r = add_exits(d);
-    if (r >= 0 && watch_psi_fd(d->watch) >= 0)
-        r = sd_event_add_io(d->event, &d->psi, watch_psi_fd(d->watch), EPOLLPRI, on_psi, d);
+    if (r >= 0)
+        r = add_psi(d);
     if (r >= 0)
         r = sd_event_add_io(d->event, NULL, jobs_fd(d->jobs), EPOLLIN, on_job, d);
     if (r >= 0)

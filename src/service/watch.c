@@ -188,6 +188,45 @@ void watch_close(struct watch *w)
     free(w);
 }
 
+static void close_exits(struct watch *w)
+{
+    exits_close(TAKE_PTR(w->exits));
+    w->s.signals[SIGNAL_TASKSTATS] = w->exits_missing_told = false;
+}
+
+static void close_vmstat(struct watch *w)
+{
+    vmstat_close(TAKE_PTR(w->vmstat));
+    w->s.vm.valid = w->s.signals[SIGNAL_VMSTAT] = false;
+}
+
+static void close_psi(struct watch *w)
+{
+    closep(&w->psi_fd);
+    w->psi_fd = -1;
+    w->s.signals[SIGNAL_PSI] = false;
+}
+
+void watch_configure(struct watch *w, const struct params *p)
+{
+    const struct params old = w->params;
+
+    w->params = *p;
+    if (p->taskstats != old.taskstats || p->task_size != old.task_size ||
+        p->task_timeout != old.task_timeout) {
+        close_exits(w);
+        open_exits(w);
+    }
+    if (p->vmstat != old.vmstat) {
+        close_vmstat(w);
+        open_vmstat(w);
+    }
+    if (p->psi != old.psi) {
+        close_psi(w);
+        open_psi(w);
+    }
+}
+
 const struct host_facts *watch_host(const struct watch *w)
 {
     return &w->host;

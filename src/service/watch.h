@@ -20,6 +20,10 @@ int watch_open(const struct params *p, watch_say say, void *arg, struct watch **
 void watch_close(struct watch *w);
 DEFINE_CLEANUP(struct watch *, watch_close)
 
+/* After a reload: opens and closes the signals that changed. The descriptors below may be others
+ * afterwards; tasks in flight are forgotten where the settings of exits changed. */
+void watch_configure(struct watch *w, const struct params *p);
+
 const struct host_facts *watch_host(const struct watch *w);
 const struct zone_table *watch_zones(const struct watch *w);
 
