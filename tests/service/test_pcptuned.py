@@ -512,6 +512,21 @@ class Signals(Case):
         self.assertLess(self.resident(d) - size, 2 << 20)
         self.assertEqual(d.end(), 0)
 
+    def test_signals_off_and_on(self):
+        """A reload opens and closes signals, and what was missing stays told once."""
+        off = HARMLESS + "[Signals]\nTaskstats=no\nPsi=no\nVmstat=no\n"
+        d = Daemon(self, args=self.dry)
+        d.reload(HARMLESS, "reloaded")
+        files = self.open_files(d)
+        for _ in range(5):
+            d.reload(off, "reloaded")
+            fewer = self.open_files(d)
+            d.reload(HARMLESS + "[Storm]\nTaskSize=64M\n", "reloaded")
+            d.reload(HARMLESS, "reloaded")
+            self.assertEqual(len(self.open_files(d)), len(files))
+        self.assertLess(len(fewer), len(files))
+        self.assertEqual(d.end(), 0)
+
 
 # --- a reader that never reads -------------------------------------------------------------------
 
@@ -611,11 +626,14 @@ class Storm(Case):
             self.skipTest("no taskstats here")
         return d
 
-    def storm(self, d):
-        before = len(d.events)
+    def bench(self):
         done = subprocess.run([PCPBENCH, "storm", "--tasks=2", "--size=128M", "--bystander=none"],
                               stdout=subprocess.DEVNULL, timeout=PATIENCE, check=False)
         self.assertEqual(done.returncode, 0)
+
+    def storm(self, d):
+        before = len(d.events)
+        self.bench()
         event = d.event("storm", before)
         if event is None and d.events[0]["message"].find("regime R5") >= 0:
             self.skipTest("this kernel bounds the hold itself")
@@ -657,6 +675,18 @@ class Storm(Case):
         self.assertIsNotNone(d.event("restored"))
         d.reload(self.settings.format(mode="apply", hold="50ms").replace("1us", "2us"), "reloaded")
         self.assertEqual(self.storm(d)["target_ns"], 2000)
+        self.assertEqual(d.end(), 0)
+        self.assertEqual(self.value(), 0)
+
+    def test_task_size_after_a_reload(self):
+        large = self.settings.format(mode="apply", hold="50ms").replace("32M", "1T")
+        d = self.start(hold="50ms")
+        d.reload(large, "reloaded")
+        before = len(d.events)
+        self.bench()
+        d.reload(self.settings.format(mode="apply", hold="50ms"), "reloaded")
+        self.assertIsNone(d.event("storm", before, timeout=0.1))
+        self.storm(d)
         self.assertEqual(d.end(), 0)
         self.assertEqual(self.value(), 0)
 
