@@ -76,7 +76,7 @@ struct engine {
     bool pinned[KNOB_MAX], yielded[KNOB_MAX];
     bool refused;
     uint64_t yielded_at;
-    bool must_restore; /* an action failed while we own a knob */
+    enum reason must_restore; /* an action failed while we own a knob, and why it is to go back */
     uint64_t retry_at, retry_delay;
 
     struct storm storm;
@@ -519,6 +519,7 @@ static void storm_goes_on(struct engine *e, const struct params *p, const struct
         tuned(e, p, s, est, now, ret);
         return;
     }
+    e->state = ENGINE_WATCH;
     if (st->endless)
         return;
     /* After a false alarm for proof besides. */
@@ -535,6 +536,7 @@ static void storm_ebbs(struct engine *e, const struct params *p, const struct sn
     if (st->empty_at == 0)
         st->empty_at = now;
     if (!owns(e)) {
+        e->state = ENGINE_WATCH;
         if (now - st->empty_at >= p->hold)
             storm_end(e, s, now, ret);
         return;
@@ -672,6 +674,14 @@ static void step_storm(struct engine *e, const struct params *p, const struct sn
         storm_ebbs(e, p, s, now, ret);
 }
 
+/* Why what we own goes back at once, whatever the storm does. */
+static enum reason must_go_back(const struct engine *e, const struct params *p)
+{
+    if (p->mode == MODE_OFF)
+        return REASON_OFF;
+    return any(e->yielded) ? REASON_YIELDED : e->must_restore;
+}
+
 void engine_step(struct engine *e, const struct params *p, const struct snapshot *s, uint64_t now,
                  struct plan *ret)
 {
@@ -687,11 +697,12 @@ void engine_step(struct engine *e, const struct params *p, const struct snapshot
 
     if (now >= e->retry_at)
         e->retry_at = 0;
+    enum reason back = must_go_back(e, p);
 
     if (e->pending || e->retry_at != 0) {
         /* The last action is still under way, or its repetition waits. */
-    } else if (owns(e) && (p->mode == MODE_OFF || any(e->yielded) || e->must_restore)) {
-        plan_restore(e, any(e->yielded) ? REASON_YIELDED : REASON_OFF, now, ret);
+    } else if (owns(e) && back != REASON_NONE) {
+        plan_restore(e, back, now, ret);
     } else if (p->mode != MODE_OFF) {
         step_storm(e, p, s, &est, now, ret);
     } else {
@@ -708,7 +719,8 @@ static void set_done(struct engine *e, uint64_t now)
     e->storm.changed_at = now;
     e->storm.lengthened = e->pending_reason == REASON_STORM_SHRANK;
     e->storm.n_planned = e->pending_n;
-    e->state = ENGINE_TUNED;
+    e->state = owns(e) ? ENGINE_TUNED : ENGINE_WATCH;
+    e->retry_delay = 0;
 }
 
 static void restore_done(struct engine *e, uint64_t now)
@@ -716,7 +728,7 @@ static void restore_done(struct engine *e, uint64_t now)
     struct storm *st = &e->storm;
 
     memset(&e->original, 0, sizeof(e->original));
-    e->must_restore = false;
+    e->must_restore = REASON_NONE;
     e->retry_at = e->retry_delay = 0;
     st->changed_at = now;
     st->lengthened = true;
@@ -787,7 +799,8 @@ void engine_outcome(struct engine *e, const struct params *p, const struct outco
     case OUTCOME_MAX:
         break;
     }
-    e->must_restore = owns(e);
+    if (owns(e))
+        e->must_restore = o->action == PLAN_RESTORE ? e->pending_reason : REASON_UNWRITABLE;
     e->retry_delay = e->retry_delay ? earlier(2 * e->retry_delay, RETRY_LAST) : RETRY_FIRST;
     e->retry_at = now + e->retry_delay;
 }

@@ -752,6 +752,48 @@ static void test_small_no_more(void **state)
     assert_int_equal(r.sets, 1);
 }
 
+/* What is lost to somebody else in a storm, and tuned again, is not ours in between. */
+static void test_reassert_in_a_storm(void **state)
+{
+    (void)state;
+    r.params.on_foreign = FOREIGN_REASSERT;
+    r.params.target_wait = 400 * US;
+    rig_exits(&r, 0, 18, 1024, -1, 0);
+    assert_int_equal(rig_step(&r), PLAN_SET);
+    assert_int_equal(engine_get_state(r.engine), ENGINE_TUNED);
+    r.auto_carry_out = false;
+    rig_exits(&r, 0, 200, 1024, -1, 0);
+    assert_int_equal(rig_step(&r), PLAN_SET);
+    r.sysctl.value[KNOB_FRACTION] = 2000000; /* as short as we want them: nothing to reassert */
+    r.original = (struct knob_values){0};
+    answer_set(OUTCOME_FOREIGN, KNOB_FRACTION);
+    assert_int_equal(rig_step(&r), PLAN_NONE);
+    assert_int_equal(engine_get_state(r.engine), ENGINE_WATCH);
+}
+
+/* A failure long ago does not make the next one's repetition late. Why the originals go back is
+ * said when they do. */
+static void test_retries_start_anew(void **state)
+{
+    (void)state;
+    r.answer = OUTCOME_FAILED;
+    rig_exits(&r, 0, 9, 256, -1, 0);
+    assert_int_equal(rig_step(&r), PLAN_SET);
+    r.answer = OUTCOME_DONE;
+    rig_pass(&r, 2 * MS);
+    rig_freed(&r, 500);
+    rig_pass(&r, 1100 * MS);
+    assert_int_equal(r.sets, 1);
+    rig_gone(&r, 0, 9, 0);
+    rig_look(&r);
+    r.answer = OUTCOME_FAILED;
+    rig_pass(&r, 1050 * MS);
+    r.answer = OUTCOME_DONE;
+    rig_pass(&r, 1000 * MS);
+    assert_int_equal(r.restores, 1);
+    assert_int_equal(r.acted.reason, REASON_CALM);
+}
+
 /* Sentences carry their numbers. */
 static void test_words(void **state)
 {
@@ -806,6 +848,8 @@ int main(void)
         TEST(test_signals_lost, start_small),
         TEST(test_no_flapping, start_big),
         TEST(test_small_no_more, start_big),
+        TEST(test_reassert_in_a_storm, start_big),
+        TEST(test_retries_start_anew, start_small),
         TEST(test_words, start_small),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
