@@ -32,6 +32,7 @@ struct run {
     /* the last change that worked */
     uint64_t changed_at, changed_in;
     bool lengthened;
+    bool repeated;      /* the last action failed and comes again */
     uint32_t old_limit; /* of writes, until the hour in which it was in force is over */
     uint64_t old_limit_until;
     uint64_t owned_at, owned_bound; /* 0: nothing is owned */
@@ -140,13 +141,14 @@ static void check_set(void)
 static void check_restore(void)
 {
     static const bool allowed[REASON_MAX] = {
-        [REASON_CALM] = true,    [REASON_FALSE_ALARM] = true,  [REASON_OFF] = true,
-        [REASON_YIELDED] = true, [REASON_STORM_SHRANK] = true, [REASON_TOO_LONG] = true,
+        [REASON_CALM] = true,       [REASON_FALSE_ALARM] = true, [REASON_OFF] = true,
+        [REASON_UNWRITABLE] = true, [REASON_YIELDED] = true,     [REASON_STORM_SHRANK] = true,
+        [REASON_TOO_LONG] = true,
     };
 
     require(allowed[r.plan.reason], "a restore without its reason");
     require(world_owns(&w), "a restore of what is not ours");
-    require(r.plan.reason != REASON_CALM || w.s.signals[SIGNAL_TASKSTATS] == false ||
+    require(r.plan.reason != REASON_CALM || r.repeated || w.s.signals[SIGNAL_TASKSTATS] == false ||
                 w.s.tasks == 0,
             "calm with tasks in flight");
 }
@@ -222,6 +224,18 @@ static void check_budget(void)
     require(world_writes_since(&w, since) <= limit, "more writes in an hour than allowed");
 }
 
+/* The state says whose the knobs are. */
+static void check_state(void)
+{
+    enum engine_state state = engine_get_state(r.engine);
+
+    if (w.job.busy || !w.working || r.plan.action != PLAN_NONE)
+        return;
+    require((state != ENGINE_TUNED && state != ENGINE_HOLD) || world_owns(&w),
+            "tuned, with nothing");
+    require((state != ENGINE_CALM && state != ENGINE_WATCH) || !world_owns(&w), "calm, but tuned");
+}
+
 /* Never ours for longer than TunedMax=, and what a decision and its outcome may add. */
 static void check_ownership(void)
 {
@@ -260,6 +274,7 @@ static void collect(void)
     if (!world_collect(&w, &o))
         return;
     engine_outcome(r.engine, &w.params, &o, w.now);
+    r.repeated = o.kind > OUTCOME_FOREIGN;
     if (o.kind == OUTCOME_FOREIGN && o.action == PLAN_SET && !r.held_at_submit[o.knob])
         r.pinned[o.knob] = o.before.value[o.knob] != knob_table[o.knob].initial;
     if (o.kind != OUTCOME_DONE && o.kind != OUTCOME_UNCHANGED)
@@ -291,6 +306,7 @@ static void step(bool look)
     r.steps++;
     check_plan();
     check_wake();
+    check_state();
     check_ownership();
     if (r.plan.action != PLAN_NONE)
         submit();
