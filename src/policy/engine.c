@@ -359,6 +359,8 @@ static void decide(struct engine *e, const struct params *p, const struct snapsh
     assess_threat(p, s, est, &base, &t);
     enum reason barred = usable_knobs(e, p, s, usable);
     choose_values(p, s, est, &base, usable, &t, plan_for(&t), &c);
+    for (unsigned k = 0; k < KNOB_MAX; k++) /* others' knobs are theirs, whatever they write */
+        c.values.has[k] &= usable[k] || e->original.has[k];
     if (c.reason != REASON_WITHIN_TARGET && barred != REASON_NONE)
         c.reason = barred;
     else if (c.reason == REASON_STORM &&

@@ -151,8 +151,8 @@ static void answer(struct rig *r, struct outcome *o)
     const struct knob_values *want = r->plan.action == PLAN_SET ? &r->plan.values : &r->original;
 
     for (unsigned k = 0; k < KNOB_MAX; k++) {
-        bool touch =
-            r->plan.action == PLAN_SET ? want->value[k] != r->sysctl.value[k] : r->original.has[k];
+        bool touch = want->has[k] &&
+                     (r->plan.action == PLAN_RESTORE || want->value[k] != r->sysctl.value[k]);
         if (!r->sysctl.has[k] || !touch)
             continue;
         if (r->plan.action == PLAN_SET && !r->original.has[k]) {
