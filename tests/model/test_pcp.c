@@ -65,59 +65,59 @@ static void test_limits(void **state)
     (void)state;
     static const struct {
         enum regime regime;
-        const struct pcp_zone *zone;
         int fraction;
+        const struct pcp_zone *zone;
         unsigned scale;
         struct pcp_limits want; /* high_min, high_max, free, alloc, drain */
     } table[] = {
-        {REGIME_R1, &SEED, 0, 5, {378, 378, 63, 63, WHOLE}},
-        {REGIME_R1, &SEED, INT_MAX, 5, {378, 378, 63, 63, WHOLE}},
+        {REGIME_R1, 0, &SEED, 5, {378, 378, 63, 63, WHOLE}},
+        {REGIME_R1, INT_MAX, &SEED, 5, {378, 378, 63, 63, WHOLE}},
 
-        {REGIME_R2, &SEED, 0, 5, {6392, 6392, 6329, 63, WHOLE}},
-        {REGIME_R2, &SEED, 0, 0, {6392, 6392, 6329, 63, WHOLE}},
-        {REGIME_R2, &SEED, 8, 5, {142565, 142565, 142502, 63, WHOLE}},
-        {REGIME_R2, &SEED, 1000, 5, {1140, 1140, 1077, 63, WHOLE}},
-        {REGIME_R2, &SEED, 4508, 5, {253, 253, 190, 63, WHOLE}},
-        {REGIME_R2, &SEED, 4509, 5, {252, 252, 189, 63, WHOLE}},
-        {REGIME_R2, &SEED, INT_MAX, 5, {252, 252, 189, 63, WHOLE}},
-        {REGIME_R2, &FLOOR, 0, 5, {252, 252, 189, 63, WHOLE}},
-        {REGIME_R2, &FLOOR, 8, 5, {5290, 5290, 5227, 63, WHOLE}},
-        {REGIME_R2, &STALE, 0, 5, {10557, 10557, 10526, 31, WHOLE}},
-        {REGIME_R2, &NO_LOW, 0, 5, {252, 252, 189, 63, WHOLE}},
-        {REGIME_R2, &HUGE_ZONE, 0, 5, {UINT32_MAX, UINT32_MAX, UINT32_MAX - 63, 63, WHOLE}},
+        {REGIME_R2, 0, &SEED, 5, {6392, 6392, 6329, 63, WHOLE}},
+        {REGIME_R2, 0, &SEED, 0, {6392, 6392, 6329, 63, WHOLE}},
+        {REGIME_R2, 8, &SEED, 5, {142565, 142565, 142502, 63, WHOLE}},
+        {REGIME_R2, 1000, &SEED, 5, {1140, 1140, 1077, 63, WHOLE}},
+        {REGIME_R2, 4508, &SEED, 5, {253, 253, 190, 63, WHOLE}},
+        {REGIME_R2, 4509, &SEED, 5, {252, 252, 189, 63, WHOLE}},
+        {REGIME_R2, INT_MAX, &SEED, 5, {252, 252, 189, 63, WHOLE}},
+        {REGIME_R2, 0, &FLOOR, 5, {252, 252, 189, 63, WHOLE}},
+        {REGIME_R2, 8, &FLOOR, 5, {5290, 5290, 5227, 63, WHOLE}},
+        {REGIME_R2, 0, &STALE, 5, {10557, 10557, 10526, 31, WHOLE}},
+        {REGIME_R2, 0, &NO_LOW, 5, {252, 252, 189, 63, WHOLE}},
+        {REGIME_R2, 0, &HUGE_ZONE, 5, {UINT32_MAX, UINT32_MAX, UINT32_MAX - 63, 63, WHOLE}},
 
-        {REGIME_R3, &SEED, 0, 5, {6392, 6392, 2016, 63, 2016}},
-        {REGIME_R3, &SEED, 600, 5, {1900, 1900, 1837, 63, 2016}},
-        {REGIME_R3, &SEED, 0, 0, {6392, 6392, 63, 63, 63}},
-        {REGIME_R3, &SEED, 0, 6, {6392, 6392, 4032, 63, 4032}},
-        {REGIME_R3, &SEED, 0, 99, {6392, 6392, 4032, 63, 4032}}, /* Kconfig: range 0 6 */
-        {REGIME_R3, &SEED, 4509, 5, {252, 252, 189, 63, 2016}},
-        {REGIME_R3, &PAGES_64K, 0, 5, {128, 128, 96, 3, 96}},
-        {REGIME_R3, &PAGES_64K, INT_MAX, 5, {12, 12, 9, 3, 96}},
+        {REGIME_R3, 0, &SEED, 5, {6392, 6392, 2016, 63, 2016}},
+        {REGIME_R3, 600, &SEED, 5, {1900, 1900, 1837, 63, 2016}},
+        {REGIME_R3, 0, &SEED, 0, {6392, 6392, 63, 63, 63}},
+        {REGIME_R3, 0, &SEED, 6, {6392, 6392, 4032, 63, 4032}},
+        {REGIME_R3, 0, &SEED, 99, {6392, 6392, 4032, 63, 4032}}, /* Kconfig: range 0 6 */
+        {REGIME_R3, 4509, &SEED, 5, {252, 252, 189, 63, 2016}},
+        {REGIME_R3, 0, &PAGES_64K, 5, {128, 128, 96, 3, 96}},
+        {REGIME_R3, INT_MAX, &PAGES_64K, 5, {12, 12, 9, 3, 96}},
 
-        {REGIME_R4, &SEED, 0, 5, {6392, 142565, 2016, 2016, 2016}},
-        {REGIME_R4, &SEED, 8, 5, {142565, 142565, 2016, 2016, 2016}},
-        {REGIME_R4, &SEED, 600, 5, {1900, 1900, 1837, 1837, 2016}},
-        {REGIME_R4, &SEED, INT_MAX, 5, {252, 252, 189, 189, 2016}},
-        {REGIME_R4, &SEED, 0, 0, {6392, 142565, 63, 63, 63}},
-        {REGIME_R4, &DMA, 0, 5, {8, 240, 32, 32, 32}},
-        {REGIME_R4, &DMA, INT_MAX, 5, {4, 4, 3, 3, 32}},
-        {REGIME_R4, &FLOOR, 0, 5, {252, 5290, 2016, 2016, 2016}},
-        {REGIME_R4, &PAGES_16K, 0, 5, {128, 2048, 480, 480, 480}},
-        {REGIME_R4, &PAGES_16K, INT_MAX, 5, {60, 60, 45, 45, 480}},
+        {REGIME_R4, 0, &SEED, 5, {6392, 142565, 2016, 2016, 2016}},
+        {REGIME_R4, 8, &SEED, 5, {142565, 142565, 2016, 2016, 2016}},
+        {REGIME_R4, 600, &SEED, 5, {1900, 1900, 1837, 1837, 2016}},
+        {REGIME_R4, INT_MAX, &SEED, 5, {252, 252, 189, 189, 2016}},
+        {REGIME_R4, 0, &SEED, 0, {6392, 142565, 63, 63, 63}},
+        {REGIME_R4, 0, &DMA, 5, {8, 240, 32, 32, 32}},
+        {REGIME_R4, INT_MAX, &DMA, 5, {4, 4, 3, 3, 32}},
+        {REGIME_R4, 0, &FLOOR, 5, {252, 5290, 2016, 2016, 2016}},
+        {REGIME_R4, 0, &PAGES_16K, 5, {128, 2048, 480, 480, 480}},
+        {REGIME_R4, INT_MAX, &PAGES_16K, 5, {60, 60, 45, 45, 480}},
 
-        {REGIME_R5, &SEED, 0, 5, {6392, 142565, 63, 2016, 2016}},
-        {REGIME_R5, &SEED, INT_MAX, 5, {252, 252, 63, 189, 2016}},
+        {REGIME_R5, 0, &SEED, 5, {6392, 142565, 63, 2016, 2016}},
+        {REGIME_R5, INT_MAX, &SEED, 5, {252, 252, 63, 189, 2016}},
 
-        {REGIME_R6, &SEED, 0, 0, {6392, 142565, 63, 63, 63}},
-        {REGIME_R6, &SEED, 0, 1, {6392, 142565, 126, 126, 126}},
-        {REGIME_R6, &SEED, 0, 2, {6392, 142565, 252, 252, 252}},
-        {REGIME_R6, &SEED, 0, 3, {6392, 142565, 504, 504, 504}},
-        {REGIME_R6, &SEED, 0, 4, {6392, 142565, 1008, 1008, 1008}},
-        {REGIME_R6, &SEED, 0, 5, {6392, 142565, 2016, 2016, 2016}},
-        {REGIME_R6, &SEED, 0, 6, {6392, 142565, 4032, 4032, 4032}},
-        {REGIME_R6, &SEED, 4509, 1, {252, 252, 126, 126, 126}},
-        {REGIME_R6, &SEED, 4509, 2, {252, 252, 189, 189, 252}},
+        {REGIME_R6, 0, &SEED, 0, {6392, 142565, 63, 63, 63}},
+        {REGIME_R6, 0, &SEED, 1, {6392, 142565, 126, 126, 126}},
+        {REGIME_R6, 0, &SEED, 2, {6392, 142565, 252, 252, 252}},
+        {REGIME_R6, 0, &SEED, 3, {6392, 142565, 504, 504, 504}},
+        {REGIME_R6, 0, &SEED, 4, {6392, 142565, 1008, 1008, 1008}},
+        {REGIME_R6, 0, &SEED, 5, {6392, 142565, 2016, 2016, 2016}},
+        {REGIME_R6, 0, &SEED, 6, {6392, 142565, 4032, 4032, 4032}},
+        {REGIME_R6, 4509, &SEED, 1, {252, 252, 126, 126, 126}},
+        {REGIME_R6, 4509, &SEED, 2, {252, 252, 189, 189, 252}},
     };
 
     for (size_t i = 0; i < ARRAY_SIZE(table); i++) {

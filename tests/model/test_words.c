@@ -53,7 +53,8 @@ static void test_names(void **state)
         const struct namer *n = &namers[i];
         for (int k = 0; k < n->n; k++) {
             const char *name = n->name(k);
-            if (!name || !name[0] || strchr(name, '\n'))
+            assert_non_null(name);
+            if (!name[0] || strchr(name, '\n'))
                 fail_msg("%s %d has no name", n->what, k);
             for (int j = 0; j < k; j++)
                 if (strcmp(name, n->name(j)) == 0)
