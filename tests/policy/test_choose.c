@@ -124,6 +124,63 @@ static void test_bounds(void **state)
     rig_stop(&r);
 }
 
+/* Bounds that leave no value: nothing is chosen. */
+static void test_no_room(void **state)
+{
+    (void)state;
+    static struct rig r;
+    struct threat t;
+    struct choice c;
+    struct estimate est = {.tasks = 18, .pages = 4 << 20};
+
+    rig_start(&r, &MACHINE_R6);
+    r.s.node_tasks[0] = 18;
+    r.params.knob_lo[KNOB_FRACTION] = 1000;
+    r.params.knob_hi[KNOB_FRACTION] = 999;
+    r.params.knob_lo[KNOB_SCALE] = 6;
+    assess_threat(&r.params, &r.s, &est, &r.s.knobs, &t);
+    choose_values(&r.params, &r.s, &est, &r.s.knobs, r.s.knobs.has, &t, 36, &c);
+    assert_int_equal(c.reason, REASON_NO_GAIN);
+    assert_true(knob_values_equal(&c.values, &r.s.knobs));
+    rig_stop(&r);
+}
+
+/* A node of CPUs without memory: its tasks meet the locks of the others. */
+static void test_node_without_memory(void **state)
+{
+    (void)state;
+    static struct rig r;
+    struct threat t;
+    struct estimate est = {.tasks = 18, .pages = 4 << 20};
+
+    rig_start(&r, &MACHINE_NUMA);
+    r.table.n_zones = 1;
+    r.s.node_tasks[1] = 18;
+    assess_threat(&r.params, &r.s, &est, &r.s.knobs, &t);
+    assert_int_equal(t.node, 1);
+    assert_int_equal(t.b, 2016);
+    rig_stop(&r);
+}
+
+/* The table of yields is full: the one that was not asked for longest is forgotten. */
+static void test_yields(void **state)
+{
+    (void)state;
+    static struct yields y;
+
+    yield_learn(&y, 1, 0, 0);
+    assert_int_equal(yield_get(&y, 1), YIELD_ONE);
+    for (uint64_t id = 1; id <= YIELDS_MAX; id++)
+        yield_learn(&y, id, 1000, 100);
+    assert_in_range(yield_get(&y, 1), 102, 128);
+    yield_learn(&y, 1000, 1000, 2000);
+    assert_int_equal(yield_get(&y, 1000), YIELD_ONE);
+    assert_int_equal(yield_get(&y, 2), YIELD_ONE);
+    assert_int_not_equal(yield_get(&y, 1), YIELD_ONE);
+    yield_learn(&y, 1, 1000, 500);
+    assert_in_range(yield_get(&y, 1), 600, 640);
+}
+
 /* Huge pages: one entry for 512 pages, so W all but vanishes. */
 static void test_huge_pages(void **state)
 {
@@ -165,9 +222,14 @@ static void test_nodes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_published_waits), cmocka_unit_test(test_choices),
-        cmocka_unit_test(test_bounds),          cmocka_unit_test(test_huge_pages),
+        cmocka_unit_test(test_published_waits),
+        cmocka_unit_test(test_choices),
+        cmocka_unit_test(test_bounds),
+        cmocka_unit_test(test_huge_pages),
         cmocka_unit_test(test_nodes),
+        cmocka_unit_test(test_no_room),
+        cmocka_unit_test(test_node_without_memory),
+        cmocka_unit_test(test_yields),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

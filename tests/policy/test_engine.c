@@ -139,7 +139,7 @@ static void test_left_alone(void **state)
         const struct machine *machine;
         int pinned; /* value found at start, 0: none */
         uint32_t tasks;
-        bool vmstat_knows;
+        bool known;
         enum reason reason;
     } table[] = {
         {"small machine, default target", &MACHINE_SMALL, 0, 9, true, REASON_WITHIN_TARGET},
@@ -147,6 +147,7 @@ static void test_left_alone(void **state)
         {"R5, beyond what it can", &MACHINE_R5, 0, 200, true, REASON_NO_GAIN},
         {"R1", &MACHINE_R1, 0, 200, true, REASON_NO_KNOB},
         {"pinned", &MACHINE_R2, 512, 18, true, REASON_PINNED},
+        {"not read yet", &MACHINE_R2, 0, 18, false, REASON_UNREAD},
     };
 
     for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
@@ -154,6 +155,7 @@ static void test_left_alone(void **state)
         rig_start(&q, table[i].machine);
         q.sysctl.value[KNOB_FRACTION] = table[i].pinned;
         q.s.knobs = q.sysctl;
+        q.s.knobs_known = table[i].known;
         engine_found(q.engine, &q.sysctl);
         for (unsigned round = 0; round < 3; round++) {
             rig_exits(&q, 0, table[i].tasks, 6144, 200000, 0);
@@ -472,6 +474,7 @@ static void test_endless_giant(void **state)
     rig_exits(&r, 0, 60, 65536, -1, 0);
     assert_int_equal(rig_step(&r), PLAN_SET);
     rig_pass(&r, 1900 * MS);
+    assert_int_equal(rig_look(&r), PLAN_NONE);
     assert_int_equal(r.restores, 0);
     rig_pass(&r, 200 * MS);
     assert_int_equal(r.restores, 1);
@@ -794,6 +797,114 @@ static void test_retries_start_anew(void **state)
     assert_int_equal(r.acted.reason, REASON_CALM);
 }
 
+/* After a false alarm time alone is no proof, memory that goes is. */
+static void test_doubt_stays(void **state)
+{
+    (void)state;
+    rig_exits(&r, 0, 9, 512, -1, 0);
+    rig_step(&r);
+    rig_pass(&r, 5 * SECOND);
+    assert_int_equal(r.sets, 1);
+    assert_int_equal(r.restores, 1);
+    assert_int_equal(engine_get_state(r.engine), ENGINE_WATCH);
+    rig_freed(&r, 100);
+    rig_pass(&r, 20 * MS);
+    assert_int_equal(r.sets, 2);
+}
+
+/* As much new memory as is freed: what was freed tells, not what is left. */
+static void test_freeing_behind_new_memory(void **state)
+{
+    (void)state;
+    rig_exits(&r, 0, 2, 256, -1, 0);
+    rig_step(&r);
+    rig_pass(&r, 2 * MS);
+    r.truth.pgfree += 200 * PAGES_PER_MIB;
+    r.truth.nr_anon += 100 * PAGES_PER_MIB;
+    rig_pass(&r, 50 * MS);
+    assert_int_equal(r.restores, 0);
+}
+
+/* The line about what is left alone comes again when it got worse, and after an hour. */
+static void test_told_again(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t pause;
+        uint32_t tasks;
+        bool report;
+    } table[] = {
+        {SECOND, 1, true},  {SECOND, 1, false},       {SECOND, 2, true},
+        {SECOND, 1, false}, {3700 * SECOND, 1, true},
+    };
+
+    r.params.target_wait = 100 * US;
+    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+        rig_pass(&r, table[i].pause);
+        rig_exits(&r, 0, table[i].tasks, 512, -1, 0);
+        rig_look(&r);
+        r.now += 100 * MS;
+        rig_freed(&r, 512);
+        rig_gone(&r, 0, table[i].tasks, 0);
+        rig_look(&r);
+        rig_pass(&r, 1100 * MS);
+        assert_int_equal(r.plan.reason, REASON_WITHIN_TARGET);
+        if (r.plan.report != table[i].report)
+            fail_msg("storm %zu: report %d", i, r.plan.report);
+        rig_forget(&r);
+    }
+}
+
+/* A value found at start is the original where the configuration says so. */
+static void test_pinned_is_tuned(void **state)
+{
+    (void)state;
+    r.params.on_pinned = PINNED_TUNE;
+    r.sysctl.value[KNOB_FRACTION] = 512;
+    r.s.knobs = r.sysctl;
+    engine_found(r.engine, &r.sysctl);
+    rig_exits(&r, 0, 9, 256, -1, 0);
+    assert_int_equal(rig_step(&r), PLAN_SET);
+    assert_int_equal(r.original.value[KNOB_FRACTION], 512);
+    r.params.mode = MODE_OFF;
+    assert_int_equal(rig_step(&r), PLAN_RESTORE);
+    assert_int_equal(r.sysctl.value[KNOB_FRACTION], 512);
+}
+
+/* No message for a while: the storm holds, and goes on when the next one comes. */
+static void test_hold_and_on(void **state)
+{
+    (void)state;
+    rig_exits(&r, 0, 2, 256, -1, 0);
+    rig_step(&r);
+    rig_pass(&r, 2 * MS);
+    rig_freed(&r, 500);
+    rig_gone(&r, 0, 2, 0);
+    rig_look(&r);
+    rig_pass(&r, 900 * MS);
+    assert_int_equal(engine_get_state(r.engine), ENGINE_HOLD);
+    rig_exits(&r, 0, 2, 256, -1, 0);
+    rig_step(&r);
+    assert_int_equal(engine_get_state(r.engine), ENGINE_TUNED);
+    rig_pass(&r, 500 * MS);
+    assert_int_equal(r.restores, 0);
+    rig_gone(&r, 0, 2, 0);
+    rig_look(&r);
+    rig_pass(&r, 1100 * MS);
+    assert_int_equal(r.restores, 1);
+    assert_int_equal(r.sets, 1);
+}
+
+/* Gone for good: as refused. */
+static void test_gone(void **state)
+{
+    (void)state;
+    r.answer = OUTCOME_GONE;
+    rig_exits(&r, 0, 9, 256, -1, 0);
+    assert_int_equal(rig_step(&r), PLAN_SET);
+    assert_int_equal(engine_get_state(r.engine), ENGINE_REFUSED);
+}
+
 /* Sentences carry their numbers. */
 static void test_words(void **state)
 {
@@ -850,6 +961,12 @@ int main(void)
         TEST(test_small_no_more, start_big),
         TEST(test_reassert_in_a_storm, start_big),
         TEST(test_retries_start_anew, start_small),
+        TEST(test_doubt_stays, start_small),
+        TEST(test_freeing_behind_new_memory, start_small),
+        TEST(test_told_again, start_small),
+        TEST(test_pinned_is_tuned, start_small),
+        TEST(test_hold_and_on, start_small),
+        TEST(test_gone, start_small),
         TEST(test_words, start_small),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
