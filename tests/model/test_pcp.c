@@ -522,7 +522,8 @@ static void test_excess(void **state)
     assert_int_equal(pcp_excess(&m.host, &m.t, INT_MAX, 5, &cpus), 0);
     assert_int_equal(cpus, 0);
 
-    m.lists[0].count = 252;              /* as many as are allowed */
+    m.lists[0].count = 252; /* as many as are allowed */
+    m.lists[1 * LISTS + 0].count = 252;
     m.lists[1 * LISTS + 1].count = 300;  /* 48 too many */
     m.lists[1 * LISTS + 3].count = 2812; /* 2560 */
     m.lists[2 * LISTS + 0].count = 253;  /* 1, on a third CPU, but of another zone */
