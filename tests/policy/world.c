@@ -108,9 +108,9 @@ struct params world_params(struct world *w)
 
     p.mode = world_chance(w, 5) ? MODE_OFF : (enum mode)world_random(w, 2);
     p.task_size = spread(w, 1 << 20, 1 << 28);
-    p.storm_size = spread(w, 1 << 20, UINT64_C(1) << 32);
-    p.hold = spread(w, 10 * MS, 60 * SECOND);
-    p.target_wait = spread(w, US, 200 * US);
+    p.storm_size = spread(w, 1 << 20, UINT64_C(1) << 30);
+    p.hold = spread(w, 10 * MS, world_chance(w, 10) ? 60 * SECOND : SECOND);
+    p.target_wait = spread(w, US, 50 * US);
     p.page_cost = spread(w, 1, US);
     if (world_chance(w, 20)) {
         p.knob_lo[KNOB_FRACTION] = (int)spread(w, 8, INT32_MAX);
@@ -118,8 +118,8 @@ struct params world_params(struct world *w)
         p.knob_lo[KNOB_SCALE] = (int)world_random(w, 7);
         p.knob_hi[KNOB_SCALE] = (int)world_random(w, 7);
     }
-    p.dwell = spread(w, 10 * MS, 600 * SECOND);
-    p.tuned_max = spread(w, SECOND, HOUR);
+    p.dwell = spread(w, 10 * MS, world_chance(w, 10) ? 600 * SECOND : SECOND);
+    p.tuned_max = spread(w, 10 * SECOND, HOUR);
     p.writes_per_hour = (uint32_t)spread(w, 2, 1000);
     p.on_foreign = (enum on_foreign)world_random(w, FOREIGN_MAX);
     p.rearm_after = world_chance(w, 30)
@@ -148,7 +148,7 @@ void world_start(struct world *w, uint64_t seed)
     w->sysctl.has[KNOB_FRACTION] = w->host.regime != REGIME_R1;
     w->sysctl.has[KNOB_SCALE] = w->host.regime == REGIME_R6;
     w->s = (struct snapshot){.host = &w->host, .zones = &w->table};
-    w->s.knobs_known = world_chance(w, 98);
+    w->s.knobs_known = world_chance(w, 90);
     w->s.knobs = w->sysctl;
     memset(w->s.signals, true, sizeof(w->s.signals));
     w->s.signals[SIGNAL_TASKSTATS] = world_chance(w, 85);
@@ -209,7 +209,7 @@ static void burst(struct world *w, uint32_t g, uint32_t n, uint64_t lo_mib, uint
     uint64_t frees = world_chance(w, real) ? pages : pages / 200;
 
     for (uint32_t i = 0; i < n; i++)
-        begin_exit(w, g, pages, frees, pages * spread(w, 100, 20000) + MS);
+        begin_exit(w, g, pages, frees, pages * spread(w, 100, 5000) + MS);
 }
 
 static void exits(struct world *w)
@@ -324,13 +324,14 @@ void world_event(struct world *w)
     if (w->quiet)
         return;
     if (w->now >= w->story_until) {
-        w->story = (enum story)world_random(w, STORIES);
-        w->story_until = w->now + spread(w, MS, 300 * SECOND);
+        bool rest = w->story != STORY_CALM && world_chance(w, 60);
+        w->story = rest ? STORY_CALM : (enum story)world_random(w, STORIES);
+        w->story_until = w->now + spread(w, MS, rest ? 2 * w->params.hold : 30 * SECOND);
         exits(w);
-    } else if (w->story == STORY_TRICKLE ? w->now >= w->trickle_at : world_chance(w, 15)) {
+    } else if (w->story == STORY_TRICKLE ? w->now >= w->trickle_at : world_chance(w, 25)) {
         exits(w);
     }
-    if (w->foreigners && world_chance(w, 2))
+    if (w->foreigners && world_random(w, 200) == 0)
         foreign_write(w);
     if (world_random(w, 400) == 0)
         lose_or_find(w, world_chance(w, 50) ? SIGNAL_TASKSTATS : SIGNAL_VMSTAT);
@@ -338,7 +339,7 @@ void world_event(struct world *w)
         hotplug(w);
     if (world_random(w, 200) == 0)
         w->s.knobs = w->sysctl;
-    if (world_random(w, 50) == 0)
+    if (world_random(w, 100) == 0)
         w->s.knobs_known = true;
 }
 
@@ -439,7 +440,7 @@ void world_submit(struct world *w, const struct plan *p)
         o->original.value[k] = w->journal[k].original;
     }
     w->job.busy = true;
-    w->job.ready = w->now + (world_chance(w, 90) ? spread(w, US, MS) : spread(w, US, 200 * SECOND));
+    w->job.ready = w->now + (world_chance(w, 97) ? spread(w, US, MS) : spread(w, US, 200 * SECOND));
 }
 
 bool world_collect(struct world *w, struct outcome *ret)
