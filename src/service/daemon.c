@@ -33,6 +33,7 @@ struct daemon {
     struct params next; /* after a reload, once nothing of the old mode is in force */
     bool has_next;
     bool stopping;
+    bool restore_failed; /* the last one: something of ours is in force still */
     int exit_code;
 
     sd_event *event;
@@ -347,14 +348,33 @@ static void first_values(struct daemon *d, const struct job *job)
     watch_knobs(d->watch, &job->values);
 }
 
+static int on_patience(sd_event_source *source, uint64_t usec, void *arg)
+{
+    struct daemon *d = arg;
+    (void)source, (void)usec;
+
+    tell(d, EVENT_STOPPED, LEVEL_ERROR,
+         "the knobs could not be restored within %d s; run pcptuned --restore",
+         (int)(STOP_PATIENCE / NSEC_PER_SEC));
+    return sd_event_exit(d->event, EXIT_FAILURE);
+}
+
+static void begin_stop(struct daemon *d, int exit_code)
+{
+    if (d->stopping)
+        return;
+    d->stopping = true;
+    d->exit_code = exit_code;
+    sd_event_add_time_relative(d->event, NULL, CLOCK_MONOTONIC, STOP_PATIENCE / NSEC_PER_USEC, 0,
+                               on_patience, d);
+}
+
 static void foreign(struct daemon *d, const struct outcome *o)
 {
     tell_foreign(d, o);
     jobs_yield(d->jobs, o->knob);
-    if (d->params.on_foreign == FOREIGN_EXIT) {
-        d->stopping = true;
-        d->exit_code = EXIT_FAILURE;
-    }
+    if (d->params.on_foreign == FOREIGN_EXIT)
+        begin_stop(d, EXIT_FAILURE);
 }
 
 static void outcome(struct daemon *d, const struct job *job)
@@ -364,6 +384,7 @@ static void outcome(struct daemon *d, const struct job *job)
 
     watch_knobs(d->watch, o->kind == OUTCOME_FOREIGN ? &o->before : &o->after);
     engine_outcome(d->engine, &d->params, o, clock_monotonic());
+    d->restore_failed = o->action == PLAN_RESTORE && o->kind > OUTCOME_FOREIGN;
     switch (o->kind) {
     case OUTCOME_DONE:
     case OUTCOME_UNCHANGED:
@@ -465,6 +486,7 @@ static void take_next(struct daemon *d)
              strerror(-r));
     } else {
         d->params = d->next;
+        engine_rearm(d->engine);
         watch_anew(d);
         tell(d, EVENT_RELOADED, LEVEL_NOTICE, "configuration reloaded, mode %s",
              mode_name(d->params.mode));
@@ -488,21 +510,12 @@ static void end_if_idle(struct daemon *d)
     }
     if (jobs_running_since(d->jobs) != 0)
         return;
-    if (d->stopping)
-        sd_event_exit(d->event, d->exit_code);
-    else
+    if (!d->stopping)
         take_next(d);
-}
-
-static int on_patience(sd_event_source *source, uint64_t usec, void *arg)
-{
-    struct daemon *d = arg;
-    (void)source, (void)usec;
-
-    tell(d, EVENT_STOPPED, LEVEL_ERROR,
-         "the knobs could not be restored within %d s; run pcptuned --restore",
-         (int)(STOP_PATIENCE / NSEC_PER_SEC));
-    return sd_event_exit(d->event, EXIT_FAILURE);
+    else if (d->restore_failed)
+        arm(d, plan.wake_at); /* it is tried again until the patience is over */
+    else
+        sd_event_exit(d->event, d->exit_code);
 }
 
 static int on_stop(sd_event_source *source, const struct signalfd_siginfo *info, void *arg)
@@ -511,9 +524,7 @@ static int on_stop(sd_event_source *source, const struct signalfd_siginfo *info,
     (void)source, (void)info;
 
     sd_notify(0, "STOPPING=1");
-    d->stopping = true;
-    sd_event_add_time_relative(d->event, NULL, CLOCK_MONOTONIC, STOP_PATIENCE / NSEC_PER_USEC, 0,
-                               on_patience, d);
+    begin_stop(d, EXIT_SUCCESS);
     end_if_idle(d);
     return 0;
 }
