@@ -682,6 +682,38 @@ class Storm(Case):
         self.assertEqual(d.end(), 0)
         self.assertEqual(self.value(), 0)
 
+    def test_end_while_the_sysctl_refuses(self):
+        """What cannot be given back is no success, and what remains can be restored later."""
+        d = self.start()
+        tuned = self.storm(d)["after"]["high_fraction"]
+        subprocess.run(["nsenter", f"--target={d.process.pid}", "--mount", "mount", "-o",
+                        "remount,bind,ro", FRACTION], check=True, timeout=PATIENCE)
+        d.process.terminate()
+        self.assertEqual(d.process.wait(PATIENCE), 1)
+        d.reader.join(PATIENCE)
+        self.assertIsNotNone(d.event("refused"))
+        self.assertIsNotNone(d.event("stopped", text="pcptuned --restore"))
+        self.assertEqual(self.value(), tuned)
+        done = self.run_it("--restore", wrap=mounted(f"mount --bind '{self.knob}' {FRACTION}"))
+        self.assertEqual((done.returncode, done.stdout), (0, "restored\n"))
+        self.assertEqual(self.value(), 0)
+
+    def test_reload_takes_a_yielded_knob_up_again(self):
+        d = self.start(hold="5s")
+        self.storm(d)
+        self.path("knob", "77\n") # somebody else
+        self.assertIsNotNone(d.event("foreign", text="77"))
+        self.bench()
+        left = d.event("left-alone")
+        self.assertEqual(left["reason"], "yielded")
+        self.assertEqual(self.value(), 77)
+        event = d.reload(self.settings.format(mode="apply", hold="1min"), "reloaded")
+        event = self.storm(d, d.events.index(event))
+        self.assertEqual(event["before"]["high_fraction"], 77)
+        self.assertNotEqual(self.value(), 77)
+        self.assertEqual(d.end(), 0)
+        self.assertEqual(self.value(), 77)
+
     def test_task_size_after_a_reload(self):
         large = self.settings.format(mode="apply", hold="50ms").replace("32M", "1T")
         d = self.start(hold="50ms")
