@@ -819,8 +819,8 @@ static void test_freeing_behind_new_memory(void **state)
     rig_exits(&r, 0, 2, 256, -1, 0);
     rig_step(&r);
     rig_pass(&r, 2 * MS);
-    r.truth.pgfree += 200 * PAGES_PER_MIB;
-    r.truth.nr_anon += 100 * PAGES_PER_MIB;
+    r.truth.pgfree += UINT64_C(200) * PAGES_PER_MIB;
+    r.truth.nr_anon += UINT64_C(100) * PAGES_PER_MIB;
     rig_pass(&r, 50 * MS);
     assert_int_equal(r.restores, 0);
 }
