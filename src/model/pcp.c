@@ -34,6 +34,16 @@ uint32_t pcp_batchsize(uint64_t managed, uint32_t page_size)
     return pow2 - 1 < 1 ? 1 : pow2 - 1;
 }
 
+int pcp_fraction(const struct knob_values *v)
+{
+    return v->has[KNOB_FRACTION] ? v->value[KNOB_FRACTION] : 0;
+}
+
+unsigned pcp_scale(const struct host_facts *host, const struct knob_values *v)
+{
+    return v->has[KNOB_SCALE] ? (unsigned)v->value[KNOB_SCALE] : host->scale;
+}
+
 /* zone_highsize(): fraction 0 takes the low watermark instead of a share of the zone. */
 static uint32_t highsize(const struct pcp_zone *z, int fraction)
 {

@@ -26,6 +26,11 @@ struct pcp_limits {
 /* zone_batchsize() for a zone of that many managed pages in kernels with this regime. */
 uint32_t pcp_batchsize(uint64_t managed, uint32_t page_size);
 
+/* What pcp_limits() wants of the knobs: 0 where the kernel lacks the fraction, the compiled-in scale
+ * where it lacks the sysctl. */
+int pcp_fraction(const struct knob_values *v);
+unsigned pcp_scale(const struct host_facts *host, const struct knob_values *v);
+
 /* fraction is the sysctl's value (0: the kernel's choice), scale 0..6 the compiled-in or sysctl
  * batch scale (ignored in R1 and R2). */
 struct pcp_limits pcp_limits(enum regime regime, const struct pcp_zone *z, int fraction,

@@ -1,30 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include <json.h>
 #include <string.h>
 #include <time.h>
 
+#include "jsonadd.h"
 #include "report.h"
-
-static void add_u64(struct json_object *o, const char *key, uint64_t v)
-{
-    json_object_object_add(o, key, json_object_new_uint64(v));
-}
-
-static void add_str(struct json_object *o, const char *key, const char *s)
-{
-    json_object_object_add(o, key, json_object_new_string(s));
-}
-
-static void add_knobs(struct json_object *o, const char *key, const struct knob_values *v)
-{
-    struct json_object *knobs = json_object_new_object();
-
-    for (unsigned k = 0; k < KNOB_MAX; k++) {
-        if (v->has[k])
-            json_object_object_add(knobs, knob_table[k].key, json_object_new_int(v->value[k]));
-    }
-    json_object_object_add(o, key, knobs);
-}
 
 static void add_time(struct json_object *o, nsec_t real)
 {
@@ -36,44 +15,44 @@ static void add_time(struct json_object *o, nsec_t real)
     strftime(day, sizeof(day), "%Y-%m-%dT%H:%M:%S", &tm);
     snprintf(stamp, sizeof(stamp), "%s.%06uZ", day,
              (unsigned)(real % NSEC_PER_SEC / NSEC_PER_USEC));
-    add_str(o, "time", stamp);
+    json_add_str(o, "time", stamp);
 }
 
 static void add_plan(struct json_object *o, const struct plan *p)
 {
     const struct evidence_numbers *w = &p->why;
 
-    add_str(o, "reason", reason_name(p->reason));
-    add_u64(o, "storm", w->storm_id);
-    add_str(o, "group", w->group);
-    add_u64(o, "tasks", w->tasks);
-    add_u64(o, "tasks_total", w->tasks_total);
-    add_u64(o, "pages", w->pages);
-    add_u64(o, "pages_announced", w->announced);
-    add_u64(o, "pages_freed", w->freed);
-    add_u64(o, "n", w->n_now);
-    add_u64(o, "n_planned", w->n_planned);
-    add_u64(o, "b_before", w->b_before);
-    add_u64(o, "b_after", w->b_after);
-    add_u64(o, "wait_before_ns", w->w_before);
-    add_u64(o, "wait_after_ns", w->w_after);
-    add_u64(o, "target_ns", w->target);
-    add_u64(o, "excess_pages", w->excess);
-    add_u64(o, "message_at_ns", w->message_at);
-    add_u64(o, "since_ns", w->since);
-    add_u64(o, "repeats", w->repeats);
-    add_u64(o, "writes_left", w->writes_left);
+    json_add_str(o, "reason", reason_name(p->reason));
+    json_add_u64(o, "storm", w->storm_id);
+    json_add_str(o, "group", w->group);
+    json_add_u64(o, "tasks", w->tasks);
+    json_add_u64(o, "tasks_total", w->tasks_total);
+    json_add_u64(o, "pages", w->pages);
+    json_add_u64(o, "pages_announced", w->announced);
+    json_add_u64(o, "pages_freed", w->freed);
+    json_add_u64(o, "n", w->n_now);
+    json_add_u64(o, "n_planned", w->n_planned);
+    json_add_u64(o, "b_before", w->b_before);
+    json_add_u64(o, "b_after", w->b_after);
+    json_add_u64(o, "wait_before_ns", w->w_before);
+    json_add_u64(o, "wait_after_ns", w->w_after);
+    json_add_u64(o, "target_ns", w->target);
+    json_add_u64(o, "excess_pages", w->excess);
+    json_add_u64(o, "message_at_ns", w->message_at);
+    json_add_u64(o, "since_ns", w->since);
+    json_add_u64(o, "repeats", w->repeats);
+    json_add_u64(o, "writes_left", w->writes_left);
 }
 
 static void add_outcome(struct json_object *o, const struct outcome *out)
 {
-    add_str(o, "outcome", outcome_name(out->kind));
-    add_knobs(o, "before", &out->before);
-    add_knobs(o, "after", &out->after);
-    add_u64(o, "started_at_ns", out->started);
-    add_u64(o, "written_at_ns", out->written);
+    json_add_str(o, "outcome", outcome_name(out->kind));
+    json_add_knobs(o, "before", &out->before);
+    json_add_knobs(o, "after", &out->after);
+    json_add_u64(o, "started_at_ns", out->started);
+    json_add_u64(o, "written_at_ns", out->written);
     if (out->error)
-        add_str(o, "error", strerror(-out->error));
+        json_add_str(o, "error", strerror(-out->error));
 }
 
 char *report_json(const struct event *e)
@@ -84,16 +63,16 @@ char *report_json(const struct event *e)
 
     if (!o)
         return NULL;
-    add_str(o, "event", event_name(e->kind));
+    json_add_str(o, "event", event_name(e->kind));
     add_time(o, e->real);
-    add_u64(o, "monotonic_ns", e->mono);
+    json_add_u64(o, "monotonic_ns", e->mono);
     json_object_object_add(o, "level", json_object_new_int((int)e->level));
     json_object_object_add(o, "dry_run", json_object_new_boolean(e->dry_run));
     if (e->has_plan)
         add_plan(o, &e->plan);
     if (e->has_outcome)
         add_outcome(o, &e->outcome);
-    add_str(o, "message", event_describe(e, sentence, sizeof(sentence)));
+    json_add_str(o, "message", event_describe(e, sentence, sizeof(sentence)));
     text = strdup(
         json_object_to_json_string_ext(o, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE));
     json_object_put(o);

@@ -3,23 +3,14 @@
 
 #include <inttypes.h>
 
+#include "hosttext.h"
 #include "pcp.h"
 #include "units.h"
-
-static unsigned scale_of(const struct snapshot *s)
-{
-    return s->knobs.has[KNOB_SCALE] ? (unsigned)s->knobs.value[KNOB_SCALE] : s->host->scale;
-}
-
-static int fraction_of(const struct snapshot *s)
-{
-    return s->knobs.has[KNOB_FRACTION] ? s->knobs.value[KNOB_FRACTION] : 0;
-}
 
 void facts_line(const struct snapshot *s, const struct params *p, char *buf, size_t size)
 {
     const struct host_facts *h = s->host;
-    uint32_t b = pcp_free_hold(h, s->zones, -1, fraction_of(s), scale_of(s));
+    uint32_t b = pcp_free_hold(h, s->zones, -1, pcp_fraction(&s->knobs), pcp_scale(h, &s->knobs));
     char memory[UNITS_BUF], wait[UNITS_BUF], target[UNITS_BUF];
     uint64_t w = (uint64_t)h->cpus_online * p->page_cost * b;
 
@@ -48,22 +39,11 @@ static void print_zone(const struct snapshot *s, const struct params *p, uint32_
 
     if (!pcp_zone_of(h, s->zones, i, &pz))
         return;
-    struct pcp_limits l = pcp_limits(h->regime, &pz, fraction_of(s), scale_of(s));
+    struct pcp_limits l =
+        pcp_limits(h->regime, &pz, pcp_fraction(&s->knobs), pcp_scale(h, &s->knobs));
     fprintf(f, "  %4d %-8s %12" PRIu64 " %10u %10u %6u %7u %7u   %s\n", z->node, z->name,
             z->managed, l.high_min, l.high_max, pz.batch, l.free_hold, l.alloc_hold,
             format_duration((uint64_t)pz.cpus * p->page_cost * l.free_hold, w));
-}
-
-static void print_knobs(const struct snapshot *s, FILE *f)
-{
-    for (unsigned k = 0; k < KNOB_MAX; k++) {
-        if (s->knobs_known && s->knobs.has[k])
-            fprintf(f, "knob      %s = %d%s\n", knob_table[k].name, s->knobs.value[k],
-                    s->knobs.value[k] == knob_table[k].initial ? " (the kernel's own choice)"
-                                                               : " (set by somebody)");
-        else
-            fprintf(f, "knob      %s: not in this kernel\n", knob_table[k].name);
-    }
 }
 
 static void print_signals(const struct snapshot *s, FILE *f)
@@ -77,19 +57,10 @@ static void print_signals(const struct snapshot *s, FILE *f)
 void facts_print(const struct snapshot *s, const struct params *p, FILE *f)
 {
     const struct host_facts *h = s->host;
-    char memory[UNITS_BUF], target[UNITS_BUF], line[320];
+    char target[UNITS_BUF], line[320];
 
-    fprintf(f, "kernel    Linux %s, virtualisation %s%s%s\n", h->release, h->virt,
-            h->container[0] ? ", container " : "", h->container);
-    fprintf(f, "machine   %u of %u CPUs online, %u node%s, %s, pages of %u bytes\n", h->cpus_online,
-            h->cpus_possible, h->n_nodes, h->n_nodes == 1 ? "" : "s",
-            format_size(h->memory_bytes, memory), h->page_size);
-    fprintf(f, "regime    %s, known by %s: %s\n", regime_name(h->regime),
-            evidence_name(h->regime_by), regime_summary(h->regime));
-    fprintf(f, "scale     %u, known by %s\n", scale_of(s), evidence_name(h->scale_by));
-    if (h->assumed[0])
-        fprintf(f, "assumed   %s\n", h->assumed);
-    print_knobs(s, f);
+    host_print(h, pcp_scale(h, &s->knobs), f);
+    knobs_print(s->knobs_known ? &s->knobs : NULL, f);
     print_signals(s, f);
     fprintf(f, "\n  node zone          managed   high_min   high_max  batch  b free b alloc   W "
                "with every CPU freeing\n");
