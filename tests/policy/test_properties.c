@@ -18,6 +18,7 @@
 
 #define STEPS_WANTED 1000000
 #define STEPS_EPISODE 2000
+#define MOVES ((size_t)ENGINE_STATES * ENGINE_STATES)
 #define TWICE_EVERY 50 /* so many episodes are run again: the same seed, the same plans */
 
 #define HOUR (3600 * SECOND)
@@ -39,7 +40,7 @@ struct run {
     uint64_t empty_at, worked_for, late;
     unsigned immediate;
     enum engine_state state;
-    uint64_t sets, restores, reasons[REASON_MAX], moves[ENGINE_STATES * ENGINE_STATES];
+    uint64_t sets, restores, reasons[REASON_MAX], moves[MOVES];
 };
 
 static struct world w;
@@ -458,7 +459,7 @@ static void add(uint64_t *sum, const uint64_t *part, size_t n)
 
 static void print_moves(const uint64_t *moves)
 {
-    for (unsigned i = 0; i < ENGINE_STATES * ENGINE_STATES; i++) {
+    for (unsigned i = 0; i < MOVES; i++) {
         if (i % ENGINE_STATES == 0)
             print_message("\n  %-8s", engine_state_name((enum engine_state)(i / ENGINE_STATES)));
         print_message("%9" PRIu64, moves[i]);
@@ -480,7 +481,7 @@ static void check_coverage(const uint64_t *reasons, const uint64_t *moves)
         print_message("  %-14s%9" PRIu64 "\n", reason_name((enum reason)i), reasons[i]);
         assert_int_not_equal(reasons[i], 0);
     }
-    for (unsigned i = 0; i < ENGINE_STATES * ENGINE_STATES; i++) {
+    for (unsigned i = 0; i < MOVES; i++) {
         char p = possible[i / ENGINE_STATES][i % ENGINE_STATES];
         if ((p == 'y' && moves[i] == 0) || (p == '-' && moves[i] != 0))
             fail_msg("%s to %s: %" PRIu64 " times",
@@ -493,14 +494,14 @@ static void test_a_million_steps(void **state)
 {
     (void)state;
     uint64_t steps = 0, sets = 0;
-    uint64_t reasons[REASON_MAX] = {0}, moves[ENGINE_STATES * ENGINE_STATES] = {0};
+    uint64_t reasons[REASON_MAX] = {0}, moves[MOVES] = {0};
 
     for (uint64_t seed = first_seed(), n = 0; steps < STEPS_WANTED; seed++, n++) {
         episode(seed);
         steps += r.steps;
         sets += r.sets;
         add(reasons, r.reasons, REASON_MAX);
-        add(moves, r.moves, ENGINE_STATES * ENGINE_STATES);
+        add(moves, r.moves, MOVES);
         if (n % TWICE_EVERY == 0) {
             uint64_t hash = r.hash;
             episode(seed);
