@@ -26,6 +26,7 @@
 
 /* How often a storm that is not proven, or not believed in, is looked at. */
 #define LOOK_EVERY (10 * MSEC)
+#define LOOK_SHARE 16 /* and ever more rarely: exits that hang do so for long */
 
 /* Without taskstats: a look at vmstat in calm, and while anonymous memory is going. */
 #define VMSTAT_CALM (500 * MSEC)
@@ -584,6 +585,7 @@ static uint64_t storm_wake(const struct engine *e, const struct params *p, const
                            uint64_t now)
 {
     const struct storm *st = &e->storm;
+    uint64_t last = s->message_at > st->begin ? s->message_at : st->begin;
     uint64_t at = NEVER;
 
     if (st->empty_at != 0) {
@@ -595,7 +597,7 @@ static uint64_t storm_wake(const struct engine *e, const struct params *p, const
         if (owns(e) && !st->proven && now < st->begin + DOUBT_AFTER)
             at = st->begin + DOUBT_AFTER;
         else if (!st->proven && !st->trust_all)
-            at = now + LOOK_EVERY;
+            at = now + LOOK_EVERY + (now - earlier(last, now)) / LOOK_SHARE;
     }
     if (must_dwell(e, p, now))
         at = earlier(at, st->changed_at + p->dwell);
@@ -692,7 +694,7 @@ void engine_step(struct engine *e, const struct params *p, const struct snapshot
     *ret = (struct plan){.wake_at = NEVER};
     note_vm(e, s);
     if (any(e->yielded) && now >= after(e->yielded_at, p->rearm_after))
-        engine_rearm(e);
+        memset(e->yielded, 0, sizeof(e->yielded));
     if (e->storm.on && !owns(e) && e->storm.base.valid && freeing_is_seen(&e->storm))
         e->storm.trust_all = true;
     take_estimate(e, p, s, &est);

@@ -807,6 +807,8 @@ static void test_doubt_stays(void **state)
     assert_int_equal(r.sets, 1);
     assert_int_equal(r.restores, 1);
     assert_int_equal(engine_get_state(r.engine), ENGINE_WATCH);
+    rig_exits(&r, 0, 1, 512, -1, 0); /* looked at closely again */
+    rig_step(&r);
     rig_freed(&r, 100);
     rig_pass(&r, 20 * MS);
     assert_int_equal(r.sets, 2);
@@ -905,6 +907,44 @@ static void test_gone(void **state)
     assert_int_equal(engine_get_state(r.engine), ENGINE_REFUSED);
 }
 
+/* Tasks that hang in their exit and free nothing are looked at ever more rarely. */
+static void test_hanging_exits(void **state)
+{
+    (void)state;
+    rig_exits(&r, 0, 9, 512, -1, 0);
+    rig_step(&r);
+    assert_in_range(rig_pass(&r, 60 * SECOND), 10, 200);
+    assert_int_equal(r.restores, 1);
+    rig_freed(&r, 100);
+    rig_pass(&r, 8 * SECOND);
+    assert_int_equal(r.sets, 2);
+}
+
+/* Time gives back what was yielded, not what was refused. */
+static void test_refused_for_good(void **state)
+{
+    (void)state;
+    r.params.target_wait = 50 * US;
+    r.params.knob_lo[KNOB_SCALE] = 3;
+    rig_exits(&r, 0, 18, 1024, -1, 0);
+    assert_int_equal(rig_step(&r), PLAN_SET);
+    r.params.mode = MODE_OFF;
+    r.auto_carry_out = false;
+    assert_int_equal(rig_step(&r), PLAN_RESTORE);
+    struct outcome o = {.action = PLAN_RESTORE, .kind = OUTCOME_REFUSED, .knob = KNOB_SCALE};
+    o.original = r.original;
+    o.original.has[KNOB_FRACTION] = false;
+    r.sysctl.value[KNOB_FRACTION] = 10;
+    o.before = o.after = r.s.knobs = r.sysctl;
+    engine_outcome(r.engine, &r.params, &o, r.now);
+    r.now += 2 * r.params.rearm_after;
+    rig_look(&r);
+    assert_int_equal(engine_get_state(r.engine), ENGINE_REFUSED);
+    engine_rearm(r.engine);
+    assert_int_not_equal(engine_get_state(r.engine), ENGINE_REFUSED);
+    assert_int_not_equal(engine_get_state(r.engine), ENGINE_YIELDED);
+}
+
 /* Sentences carry their numbers. */
 static void test_words(void **state)
 {
@@ -967,6 +1007,8 @@ int main(void)
         TEST(test_pinned_is_tuned, start_small),
         TEST(test_hold_and_on, start_small),
         TEST(test_gone, start_small),
+        TEST(test_hanging_exits, start_small),
+        TEST(test_refused_for_good, start_r6),
         TEST(test_words, start_small),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
