@@ -643,6 +643,17 @@ class Storm(Case):
         self.assertIsNotNone(event, d.events)
         return event
 
+    def tuned(self, d):
+        """A storm that the knob is tuned for still. On a machine where others exit, too, the first
+        may be a false alarm, which is undone 20 ms later."""
+        after = 0
+        for _ in range(10):
+            event = self.storm(d, after)
+            after = len(d.events)
+            if not d.event("restored", d.events.index(event), timeout=0.3):
+                return event
+        self.fail(d.events)
+
     def value(self):
         return int(read(self.knob))
 
@@ -651,7 +662,7 @@ class Storm(Case):
         for signo in signal.SIGTERM, signal.SIGINT:
             with self.subTest(signo=signo):
                 d = self.start()
-                event = self.storm(d)
+                event = self.tuned(d)
                 self.assertEqual(event["outcome"], "done")
                 self.assertEqual(event["before"]["high_fraction"], 0)
                 self.assertEqual(self.value(), event["after"]["high_fraction"])
@@ -659,13 +670,14 @@ class Storm(Case):
                 self.assertIn("knobs.journal", os.listdir(d.state))
                 self.assertEqual(d.end(signo), 0)
                 self.assertEqual(self.value(), 0)
-                self.assertEqual(d.event("restored")["reason"], "off")
+                last = [e for e in d.events if e["event"] == "restored"][-1]
+                self.assertEqual(last["reason"], "off")
 
     def test_mode_change_within_a_storm(self):
         for mode in "dry-run", "off":
             with self.subTest(mode=mode):
                 d = self.start()
-                self.storm(d)
+                self.tuned(d)
                 self.assertGreaterEqual(self.value(), 8)
                 d.reload(self.settings.format(mode=mode, hold="1min"), "reloaded")
                 self.assertEqual(self.value(), 0)
@@ -685,7 +697,7 @@ class Storm(Case):
     def test_end_while_the_sysctl_refuses(self):
         """What cannot be given back is no success, and what remains can be restored later."""
         d = self.start()
-        tuned = self.storm(d)["after"]["high_fraction"]
+        tuned = self.tuned(d)["after"]["high_fraction"]
         subprocess.run(["nsenter", f"--target={d.process.pid}", "--mount", "mount", "-o",
                         "remount,bind,ro", FRACTION], check=True, timeout=PATIENCE)
         d.process.terminate()
@@ -700,7 +712,7 @@ class Storm(Case):
 
     def test_reload_takes_a_yielded_knob_up_again(self):
         d = self.start(hold="5s")
-        self.storm(d)
+        self.tuned(d)
         self.path("knob", "77\n") # somebody else
         self.assertIsNotNone(d.event("foreign", text="77"))
         self.bench()
@@ -710,7 +722,7 @@ class Storm(Case):
         event = d.reload(self.settings.format(mode="apply", hold="1min"), "reloaded")
         event = self.storm(d, d.events.index(event))
         self.assertEqual(event["before"]["high_fraction"], 77)
-        self.assertNotEqual(self.value(), 77)
+        self.assertNotEqual(event["after"]["high_fraction"], 77)
         self.assertEqual(d.end(), 0)
         self.assertEqual(self.value(), 77)
 
