@@ -2,22 +2,30 @@
 #include "worker.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/eventfd.h>
 #include <time.h>
 
 #include "clock.h"
 
+/* From a storm's first message to its write it is about 150 us: then no job will come. */
+#define ROUSED_FOR (300 * NSEC_PER_USEC)
+
 struct worker {
     pthread_t thread;
     void (*fn)(void *arg);
+    void (*warm_up)(void *arg); /* NULL: nothing */
     void *arg;
     int fd;
     bool busy; /* the submitting thread's own: from submit to collect */
 
     pthread_mutex_t lock; /* of what follows */
     pthread_cond_t wake;  /* CLOCK_MONOTONIC; of the thread, or at the end of worker_free() */
-    bool queued;          /* a job that the thread has not begun */
+    atomic_bool queued;   /* a job that the thread has not begun; the roused thread polls it */
+    bool roused;          /* a job will come soon */
+    int roused_by;        /* CPU of the submitting thread then */
     bool done;            /* a job that has ended and was not collected */
     bool quit;            /* no more jobs will come */
     bool ended;           /* the thread does not touch this any more */
@@ -33,12 +41,33 @@ static void destroy(struct worker *w)
     free(w);
 }
 
+/* Not on the CPU of whoever is to submit the job: that would keep it from coming. */
+static void await_soon(struct worker *w, int not_on)
+{
+    nsec_t until = clock_monotonic() + ROUSED_FOR;
+
+    if (w->warm_up && sched_getcpu() != not_on)
+        w->warm_up(w->arg);
+    while (!w->queued && sched_getcpu() != not_on && clock_monotonic() < until)
+        ;
+}
+
 /* True with a job begun. A job queued before the end is still run: it may be the restore. */
 static bool take_job(struct worker *w)
 {
     pthread_mutex_lock(&w->lock);
-    while (!w->queued && !w->quit)
-        pthread_cond_wait(&w->wake, &w->lock);
+    while (!w->queued && !w->quit) {
+        if (!w->roused) {
+            pthread_cond_wait(&w->wake, &w->lock);
+            continue;
+        }
+        int by = w->roused_by;
+        w->roused = false;
+        pthread_mutex_unlock(&w->lock);
+        await_soon(w, by);
+        pthread_mutex_lock(&w->lock);
+    }
+    w->roused = false;
     bool job = w->queued;
     w->queued = false;
     pthread_mutex_unlock(&w->lock);
@@ -94,12 +123,14 @@ static void init_wake(pthread_cond_t *wake)
     pthread_condattr_destroy(&attr);
 }
 
-int worker_new(void (*fn)(void *arg), void *arg, int rt_priority, struct worker **ret)
+int worker_new(void (*fn)(void *arg), void (*warm_up)(void *arg), void *arg, int rt_priority,
+               struct worker **ret)
 {
     struct worker *w = calloc(1, sizeof(*w));
     if (!w)
         return -ENOMEM;
     w->fn = fn;
+    w->warm_up = warm_up;
     w->arg = arg;
     pthread_mutex_init(&w->lock, NULL);
     init_wake(&w->wake);
@@ -145,6 +176,17 @@ bool worker_free(struct worker *w, nsec_t patience)
     pthread_join(thread, NULL);
     destroy(w);
     return true;
+}
+
+void worker_rouse(struct worker *w)
+{
+    if (w->busy)
+        return;
+    pthread_mutex_lock(&w->lock);
+    w->roused = true;
+    w->roused_by = sched_getcpu();
+    pthread_cond_signal(&w->wake);
+    pthread_mutex_unlock(&w->lock);
 }
 
 int worker_submit(struct worker *w)

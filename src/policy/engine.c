@@ -144,6 +144,11 @@ enum engine_state engine_get_state(const struct engine *e)
     return e->state;
 }
 
+bool engine_idle(const struct engine *e)
+{
+    return !e->storm.on && !owns(e) && !e->pending;
+}
+
 void engine_found(struct engine *e, const struct knob_values *at_start)
 {
     for (unsigned k = 0; k < KNOB_MAX; k++)

@@ -45,3 +45,7 @@ void engine_found(struct engine *e, const struct knob_values *at_start);
 void engine_rearm(struct engine *e);
 
 enum engine_state engine_get_state(const struct engine *e);
+
+/* No storm is on, nothing is held and nothing under way, whoever owns the knobs: the time for what
+ * must not be done in a storm. */
+bool engine_idle(const struct engine *e);

@@ -182,17 +182,16 @@ static void step(struct daemon *d)
         end_if_idle(d);
         return;
     }
-    enum engine_state before = engine_get_state(d->engine);
+    bool was_idle = engine_idle(d->engine);
     const struct snapshot *s = watch_snapshot(d->watch);
     struct plan plan;
 
     engine_step(d->engine, &d->params, s, clock_monotonic(), &plan);
     carry_out(d, &plan);
     arm(d, plan.wake_at);
-    enum engine_state after = engine_get_state(d->engine);
-    if (s->tasks == 0 && after == ENGINE_CALM) {
+    if (s->tasks == 0 && engine_idle(d->engine)) {
         watch_forget(d->watch);
-        if (before != ENGINE_CALM)
+        if (!was_idle)
             watch_zoneinfo(d->watch, clock_monotonic());
     }
     tell_status(d);
@@ -203,6 +202,8 @@ static int on_exits(sd_event_source *source, int fd, uint32_t events, void *arg)
     struct daemon *d = arg;
     (void)source, (void)fd, (void)events;
 
+    if (engine_idle(d->engine))
+        jobs_rouse(d->jobs);
     if (watch_exits(d->watch, clock_monotonic()))
         step(d);
     return 0;
@@ -274,7 +275,8 @@ static int on_tick(sd_event_source *source, uint64_t usec, void *arg)
 
     if (watch_tick(d->watch))
         add_exits(d);
-    if (now - d->read_at >= CALM_READ_EVERY && engine_get_state(d->engine) == ENGINE_CALM) {
+    if (now - d->read_at >= CALM_READ_EVERY && engine_idle(d->engine) &&
+        watch_snapshot(d->watch)->tasks == 0) {
         d->read_at = now;
         watch_zoneinfo(d->watch, now);
         submit(d, &(struct job){.kind = JOB_READ});

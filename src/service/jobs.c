@@ -12,6 +12,7 @@ struct jobs {
     struct actuator *actuator;
     struct job current, next;
     bool has_next;
+    bool yield[KNOB_MAX]; /* to be handed over before the next job */
 };
 
 static void run(void *arg)
@@ -35,13 +36,22 @@ static void run(void *arg)
     }
 }
 
+/* What a write will need has been touched then: half of its time with cold caches. */
+static void warm_up(void *arg)
+{
+    struct knob_values v;
+    (void)arg;
+
+    (void)knobs_read(&v);
+}
+
 int jobs_new(struct actuator *a, struct jobs **ret)
 {
     _cleanup_free_ struct jobs *j = calloc(1, sizeof(*j));
 
     if (!j)
         return -ENOMEM;
-    int r = worker_new(run, j, WRITER_PRIORITY, &j->worker);
+    int r = worker_new(run, warm_up, j, WRITER_PRIORITY, &j->worker);
     if (r < 0)
         return r;
     j->actuator = a;
@@ -62,6 +72,11 @@ bool jobs_free(struct jobs *j, nsec_t patience)
 
 static int start(struct jobs *j, const struct job *job, nsec_t now)
 {
+    for (unsigned k = 0; k < KNOB_MAX; k++) {
+        if (j->yield[k])
+            actuator_yield(j->actuator, (enum knob_id)k);
+        j->yield[k] = false;
+    }
     j->current = *job;
     j->current.submitted = now;
     return worker_submit(j->worker);
@@ -76,6 +91,11 @@ int jobs_submit(struct jobs *j, const struct job *job, nsec_t now)
     j->next = *job;
     j->has_next = true;
     return 0;
+}
+
+void jobs_rouse(struct jobs *j)
+{
+    worker_rouse(j->worker);
 }
 
 int jobs_fd(const struct jobs *j)
@@ -105,10 +125,10 @@ int jobs_configure(struct jobs *j, const struct actuator_config *c)
     return worker_busy(j->worker) ? -EBUSY : actuator_configure(j->actuator, c);
 }
 
-int jobs_yield(struct jobs *j, enum knob_id knob)
+void jobs_yield(struct jobs *j, enum knob_id knob)
 {
     if (worker_busy(j->worker))
-        return -EBUSY;
-    actuator_yield(j->actuator, knob);
-    return 0;
+        j->yield[knob] = true;
+    else
+        actuator_yield(j->actuator, knob);
 }

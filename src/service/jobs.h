@@ -35,6 +35,9 @@ bool jobs_free(struct jobs *j, nsec_t patience);
  * waits already. */
 int jobs_submit(struct jobs *j, const struct job *job, nsec_t now);
 
+/* A job may come in a moment: its thread is woken beforehand. */
+void jobs_rouse(struct jobs *j);
+
 /* Readable when jobs_collect() has something. */
 int jobs_fd(const struct jobs *j);
 bool jobs_collect(struct jobs *j, struct job *ret, nsec_t now);
@@ -44,4 +47,6 @@ nsec_t jobs_running_since(const struct jobs *j);
 
 /* Between jobs only (nothing in progress): -EBUSY else. */
 int jobs_configure(struct jobs *j, const struct actuator_config *c);
-int jobs_yield(struct jobs *j, enum knob_id knob);
+
+/* Somebody else owns the knob now: before the next job its original is forgotten. */
+void jobs_yield(struct jobs *j, enum knob_id knob);

@@ -338,7 +338,13 @@ void watch_forget(struct watch *w)
 
 void watch_knobs(struct watch *w, const struct knob_values *v)
 {
-    w->s.knobs = *v;
+    /* An outcome names the knobs that it touched; what is known of the others stays. */
+    for (unsigned k = 0; k < KNOB_MAX; k++) {
+        if (!v->has[k])
+            continue;
+        w->s.knobs.has[k] = true;
+        w->s.knobs.value[k] = v->value[k];
+    }
     w->s.knobs_known = true;
 }
 

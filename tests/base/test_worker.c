@@ -19,7 +19,7 @@
 struct job {
     sem_t go; /* the job waits for it where hang is set */
     bool hang;
-    int runs;
+    int runs, warm_ups;
     sigset_t blocked;
     pthread_t thread;
     int policy;
@@ -44,7 +44,7 @@ static struct worker *start(struct job *j, bool hang, int rt_priority)
     struct worker *w = NULL;
     *j = (struct job){.hang = hang};
     sem_init(&j->go, 0, 0);
-    assert_int_equal(worker_new(run_job, j, rt_priority, &w), 0);
+    assert_int_equal(worker_new(run_job, NULL, j, rt_priority, &w), 0);
     return w;
 }
 
@@ -58,6 +58,47 @@ static void finish_job(struct worker *w)
 {
     assert_true(readable(w, -1));
     assert_true(worker_collect(w));
+}
+
+static void count_warm_up(void *arg)
+{
+    struct job *j = arg;
+    j->warm_ups++;
+}
+
+/* A roused thread takes the job that comes, and goes back to sleep when none does. */
+static void test_rouse(void **state)
+{
+    (void)state;
+    struct worker *w = NULL;
+    struct job j = {.warm_ups = 0};
+    cpu_set_t all, one;
+
+    sched_getaffinity(0, sizeof(all), &all);
+    assert_int_equal(worker_new(run_job, count_warm_up, &j, 0, &w), 0);
+    for (int i = 1; i <= 100; i++) {
+        worker_rouse(w);
+        if (i % 2)
+            usleep(500);
+        assert_int_equal(worker_submit(w), 0);
+        worker_rouse(w); /* busy: nothing */
+        finish_job(w);
+        assert_int_equal(j.runs, i);
+    }
+    assert_true(j.warm_ups <= 100);
+    if (CPU_COUNT(&all) > 1)
+        assert_true(j.warm_ups > 0);
+
+    /* Where both share a CPU it must not poll, or the job would never come. */
+    CPU_ZERO(&one);
+    CPU_SET((unsigned)sched_getcpu(), &one);
+    assert_int_equal(pthread_setaffinity_np(pthread_self(), sizeof(one), &one), 0);
+    worker_rouse(w);
+    assert_int_equal(worker_submit(w), 0);
+    finish_job(w);
+    pthread_setaffinity_np(pthread_self(), sizeof(all), &all);
+    worker_rouse(w);
+    assert_true(worker_free(w, NSEC_INFINITY));
 }
 
 static void test_submit_collect(void **state)
@@ -200,9 +241,13 @@ static void test_no_allocation_after_new(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_submit_collect),          cmocka_unit_test(test_busy_until_collected),
-        cmocka_unit_test(test_free_waits_for_job),      cmocka_unit_test(test_hung_job_is_given_up),
-        cmocka_unit_test(test_thread_takes_no_signal),  cmocka_unit_test(test_realtime_is_a_wish),
+        cmocka_unit_test(test_rouse),
+        cmocka_unit_test(test_submit_collect),
+        cmocka_unit_test(test_busy_until_collected),
+        cmocka_unit_test(test_free_waits_for_job),
+        cmocka_unit_test(test_hung_job_is_given_up),
+        cmocka_unit_test(test_thread_takes_no_signal),
+        cmocka_unit_test(test_realtime_is_a_wish),
         cmocka_unit_test(test_no_allocation_after_new),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
