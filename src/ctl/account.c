@@ -176,6 +176,10 @@ bool account_zone(const struct machine *m, const struct params *p, uint32_t inde
     struct pcp_limits now = pcp_limits(m->host.regime, &a.z, fraction, scale);
     struct pcp_limits scale0 = pcp_limits(m->host.regime, &a.z, fraction, 0);
     account_batch(m, &a);
+    if (m->host.regime == REGIME_UNKNOWN) {
+        *ret = a;
+        return true;
+    }
     account_high(m, fraction, &now, &a);
     account_free(m, scale, &now, &a);
     account_others(m, scale, &now, &a);

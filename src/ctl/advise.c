@@ -23,7 +23,7 @@ static void print_effect(const struct recommendation *r)
                format_duration(r->w_before, before), format_duration(r->w_after, after), r->n,
                r->n == 1 ? "" : "s");
     if (r->cost.worst > 0)
-        printf("    cost        %u.%02u %% of throughput, at worst %u.%02u %%, %s\n",
+        printf("    cost        %u.%02u%% of throughput, at worst %u.%02u%%, %s\n",
                r->cost.typical / 100, r->cost.typical % 100, r->cost.worst / 100,
                r->cost.worst % 100, r->cost_always ? "always" : "while a storm lasts");
     printf("    confidence  %s\n", confidence_name(r->confidence));

@@ -45,6 +45,10 @@ static void print_waits(const struct account *a, uint64_t c)
 {
     char now[UNITS_BUF], other[UNITS_BUF];
 
+    if (a->n_waits == 0) {
+        printf("\n  Nothing tells how this kernel goes on from there.\n");
+        return;
+    }
     printf("\n  W = N * c * b_free, c = %" PRIu64 "ns\n  %8s %12s", c, "N", "now");
     if (a->has_floor)
         printf(" %18s", "fraction at floor");

@@ -88,12 +88,10 @@ static void say_situation(struct recommendation *r, const struct recommend_input
             " tasks freeing at once, and %" PRIu64 " pages: %s, %s TargetWait=%s.",
             in->seen.storms, in->seen.n_max, in->seen.pages_max, w, met ? "within" : "above",
             target);
-    else if (s->n == 1)
-        say(r, "With its only CPU freeing, %s, %s TargetWait=%s.", w, met ? "within" : "above",
-            target);
     else
-        say(r, "With %" PRIu32 " tasks freeing at once, one on each CPU%s, %s, %s TargetWait=%s.",
-            s->n, in->host->n_nodes > 1 ? " of a node" : "", w, met ? "within" : "above", target);
+        say(r, "With %" PRIu32 " task%s freeing at once, one on each CPU%s, %s, %s TargetWait=%s.",
+            s->n, s->n == 1 ? "" : "s", in->host->n_nodes > 1 ? " of a node" : "", w,
+            met ? "within" : "above", target);
 }
 
 static void paste_knobs(struct recommendation *r)
@@ -108,13 +106,27 @@ static void paste_knobs(struct recommendation *r)
 
 /* --- numbers ------------------------------------------------------------------------------- */
 
+/* As in pcp_free_hold(): a tiny zone at its floor says nothing of a storm. */
+#define SHARE_DIVISOR 64
+static bool zone_counts(const struct zone_table *t, uint32_t index, const struct host_facts *h,
+                        struct pcp_zone *ret)
+{
+    uint64_t node = 0;
+
+    for (uint32_t i = 0; i < t->n_zones; i++) {
+        if (t->zones[i].node == t->zones[index].node)
+            node += t->zones[i].managed;
+    }
+    return pcp_zone_of(h, t, index, ret) && ret->managed >= node / SHARE_DIVISOR;
+}
+
 static uint32_t alloc_hold(const struct recommend_input *in, const struct knob_values *v)
 {
     uint32_t hold = 0;
 
     for (uint32_t i = 0; i < in->zones->n_zones; i++) {
         struct pcp_zone z;
-        if (!pcp_zone_of(in->host, in->zones, i, &z))
+        if (!zone_counts(in->zones, i, in->host, &z))
             continue;
         uint32_t h =
             pcp_limits(in->host->regime, &z, pcp_fraction(v), pcp_scale(in->host, v)).alloc_hold;
@@ -252,12 +264,14 @@ static struct recommendation *add(const struct recommend_input *in, struct recom
 
 static const char *why_keep(const struct recommend_input *in, const struct situation *now)
 {
-    if (now->b == 0)
-        return "Keep the defaults: no zone's lists are known";
     if (in->host->regime == REGIME_UNKNOWN)
         return "Keep the defaults: nothing tells how this kernel sizes its lists";
+    if (now->b == 0)
+        return "Keep the defaults: no zone's lists are in use";
     if (in->host->regime == REGIME_R1)
         return "Keep the defaults: this kernel frees one batch a hold and has no knob for it";
+    if (in->host->cpus_online == 1)
+        return "Keep the defaults: with one CPU nobody waits for a lock that another holds";
     if (in->host->regime == REGIME_R5)
         return "Keep the defaults: this kernel drops the lock after each batch that it frees";
     if (now->w <= in->params->target_wait)
@@ -272,8 +286,13 @@ static void keep_defaults(const struct recommend_input *in, const struct situati
 
     if (now->b == 0) {
         r->confidence = CONFIDENCE_GUESS;
-        say(r, "/proc/zoneinfo shows no list that is in use: W cannot be computed, so nothing "
-               "should be set.");
+        say(r, "W cannot be computed, so nothing should be set.");
+        return;
+    }
+    if (in->host->cpus_online == 1) {
+        char w[WAIT_TEXT];
+        say(r, "A hold of %" PRIu32 " pages keeps interrupts off for %s.", now->b,
+            wait_text(now->w, w));
         return;
     }
     say_situation(r, in, now);
@@ -337,13 +356,13 @@ static void constant(const struct recommend_input *in, const struct situation *n
     r->cost_always = true;
     say(r,
         "Shorter holds take the lock more often: %" PRIu32 " pages instead of %" PRIu32
-        " cost %u.%02u %% of page-fault throughput on a median machine of those published, "
-        "%u.%02u %% on the worst.",
+        " cost %u.%02u%% of page-fault throughput on a median machine of those published, "
+        "%u.%02u%% on the worst.",
         then->b, now->b, r->cost.typical / 100, r->cost.typical % 100, r->cost.worst / 100,
         r->cost.worst % 100);
     if (autotuned) {
         r->cost.worst += AUTOTUNE_COST;
-        say(r, "Any fraction also switches the kernel's auto-tuning off, which is worth 3.56 %% of "
+        say(r, "Any fraction also switches the kernel's auto-tuning off, which is worth 3.56%% of "
                "the kernel builds published with it.");
     }
     paste_knobs(r);
@@ -380,7 +399,7 @@ static bool fraction_useless(const struct recommend_input *in)
         return false;
     for (uint32_t i = 0; i < in->zones->n_zones; i++) {
         struct pcp_zone z;
-        if (!pcp_zone_of(h, in->zones, i, &z))
+        if (!zone_counts(in->zones, i, h, &z))
             continue;
         struct pcp_limits set = pcp_limits(h->regime, &z, fraction, scale);
         struct pcp_limits own = pcp_limits(h->regime, &z, 0, scale);
@@ -406,7 +425,7 @@ static void useless(const struct recommend_input *in, const struct situation *no
             ? ", since the cap of batch << scale is reached first"
             : "");
     if (in->host->regime >= REGIME_R4)
-        say(r, "But it switches auto-tuning off, which is worth 3.56 %% of the kernel builds "
+        say(r, "But it switches auto-tuning off, which is worth 3.56%% of the kernel builds "
                "published with it.");
     paste_knobs(r);
 }
@@ -423,36 +442,68 @@ static struct knob_values initial_of(const struct knob_values *v)
     return initial;
 }
 
+/* What is gained where pcptuned may move the knob: a shorter wait in a storm, or the lists that the
+ * kernel would choose at all other times. */
+enum gain { GAIN_NONE, GAIN_WAIT, GAIN_CALM };
+
+static enum gain handover_gain(const struct recommend_input *in, const struct situation *now,
+                               const struct situation *untouched, const struct situation *tuned)
+{
+    if (untouched->w <= in->params->target_wait)
+        return GAIN_NONE; /* then pcptuned does nothing here */
+    if (now->w > in->params->target_wait && tuned->w < now->w)
+        return GAIN_WAIT;
+    bool as_short = tuned->w <= now->w || tuned->w <= in->params->target_wait;
+    return as_short && now->b < untouched->b ? GAIN_CALM : GAIN_NONE;
+}
+
+static void say_pins(const struct recommend_input *in, const struct knob_values *initial,
+                     struct recommendation *r)
+{
+    for (unsigned k = 0; k < KNOB_MAX; k++) {
+        if (in->knobs.has[k] && in->knobs.value[k] != initial->value[k])
+            say(r, "%s is %d and not the kernel's %d: somebody set it, and pcptuned respects that.",
+                knob_table[k].name, in->knobs.value[k], initial->value[k]);
+    }
+}
+
 static void pinned(const struct recommend_input *in, const struct situation *now,
                    struct recommendations *list)
 {
+    static const char *const titles[] = {
+        [GAIN_NONE] = "Leave the knob to whoever set it",
+        [GAIN_WAIT] = "Hand the knob over to pcptuned: shorter waits in a storm",
+        [GAIN_CALM] = "Hand the knob over to pcptuned: its price is paid in storms alone",
+    };
     struct knob_values initial = initial_of(&in->knobs), values;
-    struct situation untouched = situate(in, &initial), then;
+    struct situation untouched = situate(in, &initial);
 
     choose(in, &untouched, &initial, &values);
-    then = situate(in, &values);
-    bool above = now->w > in->params->target_wait && then.w < now->w;
-    struct recommendation *r = add(in, list, "PCP-PINNED",
-                                   above ? "Hand the knob over to pcptuned, or leave it as it is"
-                                         : "Leave the knob to whoever set it",
-                                   now, above ? &then : now);
-    for (unsigned k = 0; k < KNOB_MAX; k++) {
-        if (in->knobs.has[k] && in->knobs.value[k] != initial.value[k])
-            say(r, "%s is %d and not the kernel's %d: somebody set it, and pcptuned respects that.",
-                knob_table[k].name, in->knobs.value[k], initial.value[k]);
-    }
+    struct situation tuned = situate(in, &values);
+    enum gain gain = handover_gain(in, now, &untouched, &tuned);
+    struct recommendation *r =
+        add(in, list, "PCP-PINNED", titles[gain], now, gain == GAIN_NONE ? now : &tuned);
+    say_pins(in, &initial, r);
     say_situation(r, in, now);
-    if (!above)
+    if (gain == GAIN_NONE)
         return;
     char w[80];
+    struct batch_cost paid = batch_cost(untouched.b, now->b);
     r->setting = changes(&in->knobs, &initial);
-    r->cost = batch_cost(now->b, then.b);
+    r->cost = batch_cost(untouched.b, tuned.b);
+    if (gain == GAIN_CALM)
+        say(r, "That costs %u.%02u%% of page-fault throughput all day, %u.%02u%% at worst.",
+            paid.typical / 100, paid.typical % 100, paid.worst / 100, paid.worst % 100);
     say(r,
-        "Handed over, a storm would be held to %s. Either remove it from sysctl.d and write the "
-        "kernel's value, or let pcptuned move it and put it back after each storm (Pinned=tune).",
-        formula(in, &then, w, sizeof(w)));
+        "Handed over, a storm is held to %s: take it out of sysctl.d and write the kernel's "
+        "value%s.",
+        formula(in, &tuned, w, sizeof(w)),
+        gain == GAIN_WAIT ? ", or let pcptuned shorten the lists further and put this value back "
+                            "after each storm (Pinned=tune)"
+                          : "");
     paste_knobs(r);
-    snprintf(r->conf, sizeof(r->conf), "[Conflict]\nPinned=tune\n");
+    if (gain == GAIN_WAIT)
+        snprintf(r->conf, sizeof(r->conf), "[Conflict]\nPinned=tune\n");
 }
 
 static bool is_pinned(const struct recommend_input *in)
@@ -483,6 +534,15 @@ static uint64_t hoarded(const struct recommend_input *in, int fraction)
         }
     }
     return sum;
+}
+
+static bool has_item(const struct recommendations *list, const char *id)
+{
+    for (uint32_t i = 0; i < list->n; i++) {
+        if (strcmp(list->item[i].id, id) == 0)
+            return true;
+    }
+    return false;
 }
 
 static void hoard(const struct recommend_input *in, const struct situation *now,
@@ -516,7 +576,13 @@ static void hoard(const struct recommend_input *in, const struct situation *now,
     if (h->regime == REGIME_R2 || h->regime == REGIME_R3)
         say(r, "They are sized by the low watermark: a lower vm.min_free_kbytes, which khugepaged "
                "raises, does the same.");
+    if (has_item(list, "PCP-CONSTANT"))
+        say(r, "Of this fraction and that of PCP-CONSTANT the larger serves both.");
     paste_knobs(r);
+    if (then.w <= in->params->target_wait)
+        return;
+    say(r, "Besides pcptuned it needs Pinned=tune, which lets it shorten them further in a storm.");
+    snprintf(r->conf, sizeof(r->conf), "[Conflict]\nPinned=tune\n");
 }
 
 static void stale_batch(const struct recommend_input *in, const struct situation *now,
@@ -531,7 +597,7 @@ static void stale_batch(const struct recommend_input *in, const struct situation
     for (uint32_t i = 0; i < in->zones->n_zones; i++) {
         const struct zone *zone = &in->zones->zones[i];
         struct pcp_zone z;
-        if (!pcp_zone_of(in->host, in->zones, i, &z))
+        if (!zone_counts(in->zones, i, in->host, &z))
             continue;
         uint32_t b = ((pcp_batchsize(z.managed, in->host->page_size) + 1) / half) - 1;
         if (z.batch < b && (!worst || zone->managed > worst->managed)) {
@@ -547,11 +613,14 @@ static void stale_batch(const struct recommend_input *in, const struct situation
             now, now);
     say(r,
         "Zone %s of node %d has batch %" PRIu32 " where zone_batchsize() gives %" PRIu32
-        " for %" PRIu64
-        " pages: it was computed before the zone had its memory. The lists are shorter than "
-        "meant and take zone->lock more often. Deferred initialisation is the usual cause, fixed "
-        "in 5.3.11 and 5.4; setting the fraction does not mend it.",
+        " for %" PRIu64 " pages: it was computed when the zone had less memory.",
         worst->name, worst->node, is, ought, worst->managed);
+    if (in->host->regime == REGIME_R1)
+        say(r, "Lists of 6 such batches are shorter than meant and take zone->lock more often. "
+               "Deferred initialisation at boot is the usual cause, fixed in 5.3.11 and 5.4.");
+    else
+        say(r, "Whatever counts in batches is smaller by that: the floor of the lists, and holds "
+               "of batch << scale.");
 }
 
 /* Information, not advice: who can choose a kernel knows what else it brings. */
@@ -609,7 +678,7 @@ static void verdict(const struct recommend_input *in, const struct situation *no
             pinned(in, now, list);
         return;
     }
-    if (!knob || now->b == 0 || now->w <= in->params->target_wait) {
+    if (!knob || now->b == 0 || h->cpus_online == 1 || now->w <= in->params->target_wait) {
         keep_defaults(in, now, list);
         return;
     }
@@ -635,12 +704,14 @@ void recommend(const struct recommend_input *in, struct recommendations *ret)
             .has[KNOB_FRACTION] = in->host->regime >= REGIME_R2,
             .value[KNOB_FRACTION] = knob_table[KNOB_FRACTION].initial,
         };
-    struct situation now = situate(&known, &known.knobs);
+    struct situation now = {0};
+    if (in->host->regime != REGIME_UNKNOWN)
+        now = situate(&known, &known.knobs);
     verdict(&known, &now, ret);
     if (now.b == 0)
         return;
     hoard(&known, &now, ret);
     stale_batch(&known, &now, ret);
-    if (now.w > in->params->target_wait)
+    if (now.w > in->params->target_wait && in->host->cpus_online > 1)
         kernels(&known, &now, ret);
 }
