@@ -327,7 +327,8 @@ static void storm_tune(const struct recommend_input *in, const struct situation 
                 r->setting.value[k]);
     }
     say(r, "A hold is %" PRIu32 " pages then: %s.", then->b, formula(in, then, w, sizeof(w)));
-    uint64_t excess = r->setting.has[KNOB_FRACTION]
+    /* In R2 and R3 idle CPUs keep what they have (choose.c). */
+    uint64_t excess = r->setting.has[KNOB_FRACTION] && in->host->regime >= REGIME_R4
                           ? pcp_excess(in->host, in->zones, values->value[KNOB_FRACTION],
                                        pcp_scale(in->host, values), &cpus)
                           : 0;
