@@ -3,7 +3,7 @@
 
 #include "pcp.h"
 
-/* Excess below this share of the storm is drained in passing and stalls nobody for long. */
+/* Excess of at most this share of the storm lengthens it by as much, and is drained in passing. */
 #define EXCESS_SHARE 8
 
 /* A huge page is one list entry for 512 base pages (kernel.md section 2, experiments 21). */
@@ -95,22 +95,33 @@ static uint32_t choose_fraction(const struct params *p, const struct snapshot *s
     return hold;
 }
 
-/* Draining what the lists hold above the new high goes through the lock too, at the cost of
- * whoever frees next: so many more CPUs queue (design.md section 6). */
-static void count_price(const struct params *p, const struct snapshot *s,
-                        const struct estimate *est, const struct knob_values *base,
-                        const struct threat *threat, struct choice *c)
+/* What lowering high costs: every page above it goes through the lock too, at the expense of
+ * whoever frees next, and in R4 up to a whole list in one hold of decay_pcp_high() (180,000 pages
+ * seen on 6.18). In R2 and R3 the lists are short, and idle CPUs keep theirs. The storm is taken
+ * for as large as it is planned for. */
+static bool affordable(const struct snapshot *s, const struct estimate *est,
+                       const struct threat *threat, struct choice *c)
 {
-    uint32_t n_after = c->n_planned;
+    if (s->host->regime < REGIME_R4)
+        return true;
+    c->excess = pcp_excess(s->host, s->zones, c->values.value[KNOB_FRACTION],
+                           scale_of(s->host, &c->values), &c->excess_cpus);
+    return c->excess <= est->pages / EXCESS_SHARE * c->n_planned / (threat->n ? threat->n : 1);
+}
 
-    if (c->values.value[KNOB_FRACTION] != fraction_of(base))
-        c->excess = pcp_excess(s->host, s->zones, c->values.value[KNOB_FRACTION],
-                               scale_of(s->host, &c->values), &c->excess_cpus);
-    if (c->excess > est->pages / EXCESS_SHARE)
-        n_after = min_u32(threat->n_max, c->n_planned + c->excess_cpus);
-    c->w_after = wait_for(p, n_after, c->b_after, est->huge);
-    if (c->w_after >= wait_for(p, c->n_planned, threat->b, est->huge))
-        c->reason = REASON_PRICE;
+/* Takes the fraction besides what the scale gave, where that is shorter and worth its price. */
+static void add_fraction(const struct params *p, const struct snapshot *s,
+                         const struct estimate *est, const struct threat *threat, uint32_t want,
+                         struct choice *c)
+{
+    struct choice with = *c;
+
+    with.b_after = choose_fraction(p, s, want, &with.values);
+    if (with.b_after >= c->b_after)
+        return;
+    with.reason = affordable(s, est, threat, &with) ? REASON_STORM : REASON_PRICE;
+    if (with.reason == REASON_STORM || c->b_after >= threat->b)
+        *c = with;
 }
 
 void choose_values(const struct params *p, const struct snapshot *s, const struct estimate *est,
@@ -118,7 +129,6 @@ void choose_values(const struct params *p, const struct snapshot *s, const struc
                    const struct threat *threat, uint32_t n_planned, struct choice *ret)
 {
     uint32_t want = hold_for(p, n_planned, est->huge);
-    uint32_t hold = UINT32_MAX;
 
     *ret = (struct choice){.reason = REASON_STORM,
                            .values = *base,
@@ -130,20 +140,13 @@ void choose_values(const struct params *p, const struct snapshot *s, const struc
         return;
     }
     if (usable[KNOB_SCALE])
-        hold = choose_scale(p, s, want, &ret->values);
-    if (hold > want && usable[KNOB_FRACTION]) {
-        struct knob_values both = ret->values;
-        uint32_t shorter = choose_fraction(p, s, want, &both);
-        if (shorter < hold) {
-            hold = shorter;
-            ret->values = both;
-        }
-    }
-    if (hold >= threat->b) {
+        ret->b_after = min_u32(choose_scale(p, s, want, &ret->values), threat->b);
+    if (ret->b_after > want && usable[KNOB_FRACTION])
+        add_fraction(p, s, est, threat, want, ret);
+    ret->w_after = wait_for(p, n_planned, ret->b_after, est->huge);
+    if (ret->b_after >= threat->b) {
         ret->values = *base;
+        ret->w_after = threat->w;
         ret->reason = REASON_NO_GAIN;
-        return;
     }
-    ret->b_after = hold;
-    count_price(p, s, est, base, threat, ret);
 }

@@ -13,6 +13,10 @@
 #define SEC UINT64_C(1000000000)
 #define NEVER UINT64_MAX
 
+/* On a large machine a storm is large too: 512 MiB of 1 TiB, 3 ms of one lock. A build with forty
+ * processes of 50 MB in flight, and two of them exiting, is none. */
+#define STORM_SHARE 2048
+
 /* A task that frees at all frees 7000 pages a millisecond; under three times as many runnable
  * tasks as CPUs it still had its turn after 15 ms. What has freed nothing by then is no storm. */
 #define DOUBT_AFTER (15 * MSEC)
@@ -62,6 +66,8 @@ struct storm {
     struct vm_counters base, last;
     struct plan peak; /* the decision with the largest W, when it is left alone */
     uint64_t announced, bounded, freed;
+    uint64_t announced_before, bounded_before; /* of tasks that were gone when it began */
+    uint32_t tasks_before;
     uint32_t tasks_total;
     char group[GROUP_NAME_MAX];
 };
@@ -164,12 +170,17 @@ void engine_rearm(struct engine *e)
 
 static uint64_t storm_pages(const struct params *p, const struct snapshot *s)
 {
-    return p->storm_size / s->host->page_size;
+    uint64_t managed = 0;
+
+    for (uint32_t i = 0; i < s->zones->n_zones; i++)
+        managed += s->zones->zones[i].managed;
+    uint64_t share = managed / STORM_SHARE, least = p->storm_size / s->host->page_size;
+    return share > least ? share : least;
 }
 
 /* --- what is freed ------------------------------------------------------------------------- */
 
-static void note_vm(struct engine *e, const struct snapshot *s)
+static void note_vm(struct engine *e, const struct params *p, const struct snapshot *s)
 {
     struct storm *st = &e->storm;
 
@@ -177,7 +188,7 @@ static void note_vm(struct engine *e, const struct snapshot *s)
     if (!e->vm_fresh)
         return;
     if (!s->signals[SIGNAL_TASKSTATS])
-        estimate_vmstat(s->host, &e->seen, &s->vm, &e->vm_estimate);
+        estimate_vmstat(s->host, p->page_cost, &e->seen, &s->vm, &e->vm_estimate);
     e->seen = s->vm;
     if (!st->on || s->vm.at < st->begin)
         return;
@@ -242,9 +253,9 @@ static void fill_why(const struct engine *e, const struct params *p, const struc
     *w = (struct evidence_numbers){
         .storm_id = st->id,
         .tasks = est->tasks,
-        .tasks_total = est->tasks_total,
+        .tasks_total = st->tasks_total,
         .pages = est->pages,
-        .announced = est->announced,
+        .announced = st->announced,
         .freed = st->freed,
         .n_now = t->n,
         .n_planned = c->n_planned,
@@ -403,7 +414,21 @@ static void decide(struct engine *e, const struct params *p, const struct snapsh
 
 /* --- the life of a storm ------------------------------------------------------------------- */
 
-static void storm_begin(struct engine *e, const struct snapshot *s, uint64_t now)
+/* Groups are forgotten in calm alone: those with tasks in flight since before bring along what has
+ * ended before. */
+static void leave_out(struct storm *st, const struct snapshot *s, const struct estimate *est)
+{
+    uint32_t total = est->tasks_total > s->tasks ? est->tasks_total : s->tasks;
+
+    if (total == 0)
+        return;
+    st->tasks_before = total - s->tasks;
+    st->announced_before = est->announced / total * st->tasks_before;
+    st->bounded_before = est->bounded_total - est->bounded;
+}
+
+static void storm_begin(struct engine *e, const struct snapshot *s, const struct estimate *est,
+                        uint64_t now)
 {
     struct storm *st = &e->storm;
 
@@ -414,7 +439,9 @@ static void storm_begin(struct engine *e, const struct snapshot *s, uint64_t now
         /* What vmstat shows going is gone: it needs no other proof. */
         st->proven = true;
         st->base = s->vm;
+        return;
     }
+    leave_out(st, s, est);
 }
 
 static bool worth_a_line(const struct engine *e, const struct plan *peak, uint64_t now)
@@ -533,6 +560,9 @@ static void storm_goes_on(struct engine *e, const struct params *p, const struct
     /* After a false alarm for proof besides. */
     if (must_dwell(e, p, now) || (st->doubted && !st->trust_all))
         return;
+    /* What is left of it is no storm any more. */
+    if (s->signals[SIGNAL_TASKSTATS] && est->bounded < storm_pages(p, s))
+        return;
     decide(e, p, s, est, REASON_STORM, now, ret);
 }
 
@@ -650,17 +680,22 @@ static void take_estimate(struct engine *e, const struct params *p, const struct
         *ret = e->vm_estimate;
 }
 
+static uint64_t less(uint64_t a, uint64_t b)
+{
+    return a > b ? a - b : 0;
+}
+
 static void note_storm(struct engine *e, const struct snapshot *s, const struct estimate *est)
 {
     struct storm *st = &e->storm;
 
     if (s->signals[SIGNAL_TASKSTATS]) {
-        st->announced = est->announced;
-        st->bounded = est->bounded;
-        st->tasks_total = est->tasks_total;
+        st->announced = less(est->announced, st->announced_before);
+        st->bounded = less(est->bounded_total, st->bounded_before);
+        st->tasks_total = (uint32_t)less(est->tasks_total, st->tasks_before);
     } else if (e->vm_fresh) {
         st->announced += est->announced;
-        st->bounded += est->bounded;
+        st->bounded += est->bounded_total;
         st->tasks_total = est->tasks > st->tasks_total ? est->tasks : st->tasks_total;
     }
     if (est->group[0])
@@ -673,7 +708,7 @@ static void step_storm(struct engine *e, const struct params *p, const struct sn
     bool flying = in_flight(p, s, est);
 
     if (!e->storm.on && flying && est->bounded >= storm_pages(p, s))
-        storm_begin(e, s, now);
+        storm_begin(e, s, est, now);
     if (!e->storm.on)
         return;
     note_storm(e, s, est);
@@ -697,7 +732,7 @@ void engine_step(struct engine *e, const struct params *p, const struct snapshot
     struct estimate est;
 
     *ret = (struct plan){.wake_at = NEVER};
-    note_vm(e, s);
+    note_vm(e, p, s);
     if (any(e->yielded) && now >= after(e->yielded_at, p->rearm_after))
         memset(e->yielded, 0, sizeof(e->yielded));
     if (e->storm.on && !owns(e) && e->storm.base.valid && freeing_is_seen(&e->storm))

@@ -87,12 +87,14 @@ void estimate_storm(const struct params *p, const struct snapshot *s, struct yie
 
     for (uint32_t i = 0; i < s->n_groups; i++) {
         const struct exit_group *g = &s->groups[i];
-        uint64_t bounded = min_u64(g->announced, g->anon);
+        uint64_t total = min_u64(g->announced, g->anon);
+        uint64_t bounded = g->tasks_total ? total / g->tasks_total * g->tasks : 0;
         uint64_t pages = scale_by(bounded, trust_all ? YIELD_ONE : yield_get(y, g->id));
 
         ret->tasks += tasks_that_count(p, s, g, pages);
         ret->tasks_total += g->tasks_total;
         ret->announced += g->announced;
+        ret->bounded_total += total;
         ret->bounded += bounded;
         ret->pages += pages;
         huge_pages += pages / 1024 * huge_share(g, &s->vm);
@@ -111,8 +113,9 @@ uint64_t vm_freed(const struct vm_counters *before, const struct vm_counters *no
     return now->pgfree - before->pgfree;
 }
 
-void estimate_vmstat(const struct host_facts *host, const struct vm_counters *before,
-                     const struct vm_counters *now, struct estimate *ret)
+void estimate_vmstat(const struct host_facts *host, uint64_t page_cost,
+                     const struct vm_counters *before, const struct vm_counters *now,
+                     struct estimate *ret)
 {
     *ret = (struct estimate){0};
     if (!before->valid || !now->valid || now->at <= before->at || now->nr_anon >= before->nr_anon)
@@ -123,8 +126,11 @@ void estimate_vmstat(const struct host_facts *host, const struct vm_counters *be
     uint64_t gone = min_u64(before->nr_anon - now->nr_anon, vm_freed(before, now));
     uint64_t busy = gone * NS_PER_FREED_PAGE / (now->at - before->at) + 1;
 
+    /* A lock that is near its limit hides its queue: 3 tasks and 300 free at the same rate. */
+    if (gone * page_cost >= (now->at - before->at) / 5 * 2)
+        busy = host->cpus_online;
     ret->tasks = ret->tasks_total = (uint32_t)min_u64(busy, host->cpus_online);
-    ret->announced = ret->bounded = ret->pages = gone;
+    ret->announced = ret->bounded_total = ret->bounded = ret->pages = gone;
     ret->huge = now->nr_anon
                     ? (uint32_t)(min_u64(now->nr_anon_thp, now->nr_anon) * 1024 / now->nr_anon)
                     : 0;

@@ -30,8 +30,9 @@ struct estimate {
     uint32_t tasks;             /* in flight, of those that may hold task_size or more each */
     uint32_t tasks_total;       /* seen in this storm, all of them */
     uint64_t announced;         /* pages, as the kernel says */
-    uint64_t bounded;           /* pages, bounded by the anonymous memory of the groups' cgroups */
-    uint64_t pages;             /* of those, what the learned yields leave */
+    uint64_t bounded_total;     /* of those, at most the anonymous memory of the groups' cgroups */
+    uint64_t bounded;           /* of those, the share of the tasks that are in flight still */
+    uint64_t pages;             /* of those, what the learned yields leave: what is to come */
     uint32_t huge;              /* share of huge pages, in 1/1024: one list entry for 512 pages */
     char group[GROUP_NAME_MAX]; /* the one that announced most */
 };
@@ -42,8 +43,9 @@ void estimate_storm(const struct params *p, const struct snapshot *s, struct yie
 
 /* Without taskstats: what freeing is to be seen between two readings of /proc/vmstat. *ret is in
  * the same terms, with tasks inferred from the rate of pgfree. */
-void estimate_vmstat(const struct host_facts *host, const struct vm_counters *before,
-                     const struct vm_counters *now, struct estimate *ret);
+void estimate_vmstat(const struct host_facts *host, uint64_t page_cost,
+                     const struct vm_counters *before, const struct vm_counters *now,
+                     struct estimate *ret);
 
 /* Pages that were freed between two readings, an upper bound: what pgfree counts. */
 uint64_t vm_freed(const struct vm_counters *before, const struct vm_counters *now);

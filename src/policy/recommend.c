@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pcp.h"
+#include "situation.h"
 
 #define USEC UINT64_C(1000)
 #define TARGET_MAX (UINT64_C(1000000) * USEC) /* the largest TargetWait= that is accepted */
@@ -17,12 +17,6 @@
 #define HOARD_DIVISOR 32
 #define HOARD_MEMORY (UINT64_C(8) << 30)
 #define HOARD_FRACTION 100 /* what is advised instead: 1 % of the memory for each node's CPUs */
-
-struct situation { /* the node where W is largest */
-    uint32_t n, cpus;
-    uint32_t b, b_alloc;
-    uint64_t w;
-};
 
 const char *confidence_name(enum confidence c)
 {
@@ -105,103 +99,6 @@ static void paste_knobs(struct recommendation *r)
 }
 
 /* --- numbers ------------------------------------------------------------------------------- */
-
-/* As in pcp_free_hold(): a tiny zone at its floor says nothing of a storm. */
-#define SHARE_DIVISOR 64
-static bool zone_counts(const struct zone_table *t, uint32_t index, const struct host_facts *h,
-                        struct pcp_zone *ret)
-{
-    uint64_t node = 0;
-
-    for (uint32_t i = 0; i < t->n_zones; i++) {
-        if (t->zones[i].node == t->zones[index].node)
-            node += t->zones[i].managed;
-    }
-    return pcp_zone_of(h, t, index, ret) && ret->managed >= node / SHARE_DIVISOR;
-}
-
-static uint32_t alloc_hold(const struct recommend_input *in, const struct knob_values *v)
-{
-    uint32_t hold = 0;
-
-    for (uint32_t i = 0; i < in->zones->n_zones; i++) {
-        struct pcp_zone z;
-        if (!zone_counts(in->zones, i, in->host, &z))
-            continue;
-        uint32_t h =
-            pcp_limits(in->host->regime, &z, pcp_fraction(v), pcp_scale(in->host, v)).alloc_hold;
-        hold = h > hold ? h : hold;
-    }
-    return hold;
-}
-
-/* W with the knobs at v, for what was seen or else for every CPU of a node. b is 0 where no
- * zone's lists are known. */
-static struct situation situate(const struct recommend_input *in, const struct knob_values *v)
-{
-    const struct host_facts *h = in->host;
-    struct situation worst = {.b_alloc = alloc_hold(in, v)};
-    bool by_node = h->n_nodes > 1;
-
-    for (uint32_t k = 0; k < (by_node ? h->n_nodes : 1); k++) {
-        uint32_t cpus = by_node ? h->node_cpus[k] : h->cpus_online;
-        uint32_t n = in->seen.storms > 0 && in->seen.n_max < cpus ? in->seen.n_max : cpus;
-        int fraction = pcp_fraction(v);
-        unsigned scale = pcp_scale(h, v);
-        uint32_t b = pcp_free_hold(h, in->zones, by_node ? (int)k : -1, fraction, scale);
-        if (b == 0) /* no memory of its own: its tasks free into other nodes' zones */
-            b = pcp_free_hold(h, in->zones, -1, fraction, scale);
-        uint64_t w = (uint64_t)n * in->params->page_cost * b;
-        if (w > worst.w || worst.n == 0)
-            worst = (struct situation){n, cpus, b, worst.b_alloc, w};
-    }
-    return worst;
-}
-
-static struct situation at_regime(const struct recommend_input *in, enum regime regime)
-{
-    struct recommend_input other = *in;
-    struct host_facts h = *in->host;
-
-    h.regime = regime;
-    other.host = &h;
-    return situate(&other, &in->knobs);
-}
-
-/* The values that the daemon would write for this situation, the scale first as it does. False:
- * no knob makes a hold shorter. */
-static bool choose(const struct recommend_input *in, const struct situation *now,
-                   const struct knob_values *base, struct knob_values *ret)
-{
-    const struct params *p = in->params;
-    uint64_t unit = (uint64_t)now->n * p->page_cost;
-    uint64_t most = unit > 0 ? p->target_wait / unit : UINT32_MAX;
-    uint32_t want = most > UINT32_MAX ? UINT32_MAX : (uint32_t)most, hold = now->b, shorter;
-    int value = 0;
-
-    *ret = *base;
-    if (base->has[KNOB_SCALE]) {
-        int hi = base->value[KNOB_SCALE] < p->knob_hi[KNOB_SCALE] ? base->value[KNOB_SCALE]
-                                                                  : p->knob_hi[KNOB_SCALE];
-        if (pcp_scale_for(in->host, in->zones, pcp_fraction(base), want, p->knob_lo[KNOB_SCALE], hi,
-                          &value, &shorter) == 0 &&
-            shorter < hold) {
-            ret->value[KNOB_SCALE] = value;
-            hold = shorter;
-        }
-    }
-    if (hold > want && base->has[KNOB_FRACTION]) {
-        int lo = base->value[KNOB_FRACTION] > p->knob_lo[KNOB_FRACTION] ? base->value[KNOB_FRACTION]
-                                                                        : p->knob_lo[KNOB_FRACTION];
-        if (pcp_fraction_for(in->host, in->zones, pcp_scale(in->host, ret), want, lo,
-                             p->knob_hi[KNOB_FRACTION], &value, &shorter) == 0 &&
-            shorter < hold) {
-            ret->value[KNOB_FRACTION] = value;
-            hold = shorter;
-        }
-    }
-    return hold < now->b;
-}
 
 static struct knob_values changes(const struct knob_values *from, const struct knob_values *to)
 {
@@ -308,9 +205,11 @@ static void keep_defaults(const struct recommend_input *in, const struct situati
     }
 }
 
-static void storm_tune(const struct recommend_input *in, const struct situation *now,
-                       const struct situation *then, const struct knob_values *base,
-                       const struct knob_values *values, struct recommendations *list)
+static const struct recommendation *storm_tune(const struct recommend_input *in,
+                                               const struct situation *now,
+                                               const struct situation *then,
+                                               const struct knob_values *values,
+                                               struct recommendations *list)
 {
     struct recommendation *r =
         add(in, list, "PCP-STORM-TUNE",
@@ -319,7 +218,7 @@ static void storm_tune(const struct recommend_input *in, const struct situation 
     uint32_t cpus;
 
     r->cost = batch_cost(now->b, then->b);
-    r->setting = changes(base, values);
+    r->setting = changes(&in->knobs, values);
     say_situation(r, in, now);
     for (unsigned k = 0; k < KNOB_MAX; k++) {
         if (r->setting.has[k])
@@ -341,6 +240,7 @@ static void storm_tune(const struct recommend_input *in, const struct situation 
     snprintf(r->conf, sizeof(r->conf),
              "[Daemon]\nMode=apply\n\n[Policy]\nTargetWait=%" PRIu64 "us\n",
              (in->params->target_wait + USEC - 1) / USEC);
+    return r;
 }
 
 static void constant(const struct recommend_input *in, const struct situation *now,
@@ -400,7 +300,7 @@ static bool fraction_useless(const struct recommend_input *in)
         return false;
     for (uint32_t i = 0; i < in->zones->n_zones; i++) {
         struct pcp_zone z;
-        if (!zone_counts(in->zones, i, h, &z))
+        if (!situation_zone(in, i, &z))
             continue;
         struct pcp_limits set = pcp_limits(h->regime, &z, fraction, scale);
         struct pcp_limits own = pcp_limits(h->regime, &z, 0, scale);
@@ -422,7 +322,7 @@ static void useless(const struct recommend_input *in, const struct situation *no
     say_situation(r, in, now);
     say(r, "%s = %d leaves every hold as long as the kernel's own choice does%s.",
         knob_table[KNOB_FRACTION].name, in->knobs.value[KNOB_FRACTION],
-        at_regime(in, REGIME_R2).b > now->b && in->host->regime != REGIME_R5
+        situation_in(in, REGIME_R2).b > now->b && in->host->regime != REGIME_R5
             ? ", since the cap of batch << scale is reached first"
             : "");
     if (in->host->regime >= REGIME_R4)
@@ -477,10 +377,10 @@ static void pinned(const struct recommend_input *in, const struct situation *now
         [GAIN_CALM] = "Hand the knob over to pcptuned: its price is paid in storms alone",
     };
     struct knob_values initial = initial_of(&in->knobs), values;
-    struct situation untouched = situate(in, &initial);
+    struct situation untouched = situation_now(in, &initial);
 
-    choose(in, &untouched, &initial, &values);
-    struct situation tuned = situate(in, &values);
+    situation_choose(in, &untouched, &initial, &values);
+    struct situation tuned = situation_now(in, &values);
     enum gain gain = handover_gain(in, now, &untouched, &tuned);
     struct recommendation *r =
         add(in, list, "PCP-PINNED", titles[gain], now, gain == GAIN_NONE ? now : &tuned);
@@ -561,7 +461,7 @@ static void hoard(const struct recommend_input *in, const struct situation *now,
     if (!v.has[KNOB_FRACTION] || managed * h->page_size > HOARD_MEMORY ||
         before < managed / HOARD_DIVISOR || after > before / 2)
         return;
-    struct situation then = situate(in, &v);
+    struct situation then = situation_now(in, &v);
     struct recommendation *r =
         add(in, list, "PCP-LISTS-HOARD", "Bound the memory that the lists keep", now, &then);
     r->setting.has[KNOB_FRACTION] = true;
@@ -598,7 +498,7 @@ static void stale_batch(const struct recommend_input *in, const struct situation
     for (uint32_t i = 0; i < in->zones->n_zones; i++) {
         const struct zone *zone = &in->zones->zones[i];
         struct pcp_zone z;
-        if (!zone_counts(in->zones, i, in->host, &z))
+        if (!situation_zone(in, i, &z))
             continue;
         uint32_t b = ((pcp_batchsize(z.managed, in->host->page_size) + 1) / half) - 1;
         if (z.batch < b && (!worst || zone->managed > worst->managed)) {
@@ -632,7 +532,7 @@ static void kernels(const struct recommend_input *in, const struct situation *no
     const struct host_facts *h = in->host;
     char w[80];
 
-    struct situation capped = at_regime(in, REGIME_R3);
+    struct situation capped = situation_in(in, REGIME_R3);
     if (h->regime == REGIME_R2 && capped.b < now->b) {
         struct recommendation *r =
             add(in, list, "PCP-KERNEL-CAP", "For information: 6.1.104 and 6.6.45 cap the hold", now,
@@ -642,7 +542,7 @@ static void kernels(const struct recommend_input *in, const struct situation *no
             "all later kernels cap it at batch << %u: %s. No 5.15.y has that.",
             now->b, h->scale, formula(in, &capped, w, sizeof(w)));
     }
-    struct situation batched = at_regime(in, REGIME_R5);
+    struct situation batched = situation_in(in, REGIME_R5);
     if (h->regime >= REGIME_R2 && h->regime != REGIME_R5 && batched.b < now->b) {
         struct recommendation *r = add(
             in, list, "PCP-KERNEL-BATCH",
@@ -664,35 +564,49 @@ static void kernels(const struct recommend_input *in, const struct situation *no
     }
 }
 
+/* The knobs are the kernel's own, or ours to move. */
+static void unpinned(const struct recommend_input *in, struct recommendations *list)
+{
+    const struct situation now = situation_now(in, &in->knobs);
+    struct knob_values values;
+
+    if (now.w <= in->params->target_wait) {
+        keep_defaults(in, &now, list);
+        return;
+    }
+    if (!situation_choose(in, &now, &in->knobs, &values)) {
+        keep_defaults(in, &now, list);
+        target_floor(in, &now, list);
+        return;
+    }
+    struct situation then = situation_now(in, &values);
+    const struct recommendation *tuned = storm_tune(in, &now, &then, &values, list);
+    if (then.w > in->params->target_wait)
+        target_floor(in, &then, list);
+    constant(in, &now, &then, tuned, list);
+}
+
 static void verdict(const struct recommend_input *in, const struct situation *now,
                     struct recommendations *list)
 {
     const struct host_facts *h = in->host;
-    bool knob =
-        h->regime >= REGIME_R2 && (in->knobs.has[KNOB_FRACTION] || in->knobs.has[KNOB_SCALE]);
-    struct knob_values values;
+    struct recommend_input rest = *in;
 
-    if (knob && now->b > 0 && is_pinned(in)) {
-        if (fraction_useless(in))
-            useless(in, now, list);
-        else
-            pinned(in, now, list);
-        return;
-    }
-    if (!knob || now->b == 0 || h->cpus_online == 1 || now->w <= in->params->target_wait) {
+    if (h->regime < REGIME_R2 || !(in->knobs.has[KNOB_FRACTION] || in->knobs.has[KNOB_SCALE]) ||
+        now->b == 0 || h->cpus_online == 1) {
         keep_defaults(in, now, list);
         return;
     }
-    if (!choose(in, now, &in->knobs, &values)) {
-        keep_defaults(in, now, list);
-        target_floor(in, now, list);
-        return;
+    if (is_pinned(in) && fraction_useless(in)) {
+        useless(in, now, list);
+        rest.knobs.value[KNOB_FRACTION] = knob_table[KNOB_FRACTION].initial;
+        if (now->w <= in->params->target_wait)
+            return;
     }
-    struct situation then = situate(in, &values);
-    storm_tune(in, now, &then, &in->knobs, &values, list);
-    if (then.w > in->params->target_wait)
-        target_floor(in, &then, list);
-    constant(in, now, &then, &list->item[0], list);
+    if (is_pinned(&rest))
+        pinned(&rest, now, list);
+    else
+        unpinned(&rest, list);
 }
 
 void recommend(const struct recommend_input *in, struct recommendations *ret)
@@ -707,7 +621,7 @@ void recommend(const struct recommend_input *in, struct recommendations *ret)
         };
     struct situation now = {0};
     if (in->host->regime != REGIME_UNKNOWN)
-        now = situate(&known, &known.knobs);
+        now = situation_now(&known, &known.knobs);
     verdict(&known, &now, ret);
     if (now.b == 0)
         return;

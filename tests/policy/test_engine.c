@@ -260,6 +260,32 @@ static void test_past_peaks(void **state)
     assert_int_equal(rig_step(&r), PLAN_NONE);
 }
 
+/* A task that hangs keeps its group: the next storm of the group is judged by its own tasks. */
+static void test_group_that_stays(void **state)
+{
+    (void)state;
+    rig_exits(&r, 0, 40, 256, 12000, 0);
+    assert_int_equal(rig_step(&r), PLAN_SET);
+    rig_pass(&r, 2 * MS);
+    rig_freed(&r, 9000);
+    rig_gone(&r, 0, 39, 0);
+    rig_look(&r);
+    rig_pass(&r, 70 * SECOND); /* longer than TunedMax= */
+    assert_int_equal(r.restores, 1);
+    r.params.mode = MODE_OFF; /* ends the storm, and the task still hangs */
+    rig_look(&r);
+    r.params.mode = MODE_APPLY;
+    rig_exits(&r, 0, 2, 256, 12000, 0);
+    rig_look(&r);
+    rig_pass(&r, 2 * MS);
+    rig_freed(&r, 500);
+    rig_pass(&r, 5 * MS);
+    rig_gone(&r, 0, 3, 0);
+    rig_look(&r);
+    rig_pass(&r, 100 * MS);
+    assert_true(r.acted.reason != REASON_FALSE_ALARM);
+}
+
 /* A foreign write in the storm: found at the restore, never overwritten. */
 static void test_foreign(void **state)
 {
@@ -978,6 +1004,7 @@ int main(void)
         TEST(test_doubt_time, start_small),
         TEST(test_bounded_by_cgroup, start_small),
         TEST(test_past_peaks, start_small),
+        TEST(test_group_that_stays, start_small),
         TEST(test_foreign, start_small),
         TEST(test_pinned_meanwhile, start_small),
         TEST(test_refused, start_small),

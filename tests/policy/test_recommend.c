@@ -106,6 +106,10 @@ static void test_verdicts(void **state)
          17757, 189, 0, -1},
         {"R3", &MACHINE_R3, 0, 0, 0, "STORM-TUNE TARGET-FLOOR CONSTANT KERNEL-BATCH", 256, 2016,
          189, 4509, -1},
+        {"R3, longer lists for good", &MACHINE_R3, 0, 64, 0, "PINNED KERNEL-BATCH", 256, 2016, 189,
+         0, -1},
+        {"R3, capped as before", &MACHINE_R3, 0, 512, 0,
+         "FRACTION-USELESS STORM-TUNE TARGET-FLOOR CONSTANT KERNEL-BATCH", 256, 2016, 2016, 0, -1},
         {"R4", &MACHINE_R4, 0, 0, 0, "STORM-TUNE TARGET-FLOOR CONSTANT KERNEL-BATCH", 256, 2016,
          189, 4509, -1},
         {"R5", &MACHINE_R5, 0, 0, 0, "KEEP-DEFAULTS TARGET-FLOOR", 256, 63, 63, -1, -1},
@@ -271,7 +275,8 @@ static void test_small_and_stale(void **state)
     assert_non_null(strstr(r->evidence, "vm.min_free_kbytes"));
     assert_int_equal(r->setting.value[KNOB_FRACTION], 100);
     assert_string_equal(r->conf, "[Conflict]\nPinned=tune\n");
-    rig.zones[0].managed = 3 << 20; /* 12 GiB: not worth a word */
+    rig.zones[0].managed = 3 << 20; /* 12 GiB, as large a share: not worth a word */
+    rig.zones[0].low *= 3;
     recommend(&in, &list);
     assert_null(find("PCP-LISTS-HOARD"));
     rig_stop(&rig);
