@@ -3,6 +3,7 @@
 
 /* As in pcp_free_hold(): a tiny zone at its floor says nothing of a storm. */
 #define SHARE_DIVISOR 64
+
 bool situation_zone(const struct recommend_input *in, uint32_t index, struct pcp_zone *ret)
 {
     const struct zone_table *t = in->zones;
@@ -30,8 +31,6 @@ static uint32_t alloc_hold(const struct recommend_input *in, const struct knob_v
     return hold;
 }
 
-/* W with the knobs at v, for what was seen or else for every CPU of a node. b is 0 where no
- * zone's lists are known. */
 struct situation situation_now(const struct recommend_input *in, const struct knob_values *v)
 {
     const struct host_facts *h = in->host;
@@ -63,37 +62,59 @@ struct situation situation_in(const struct recommend_input *in, enum regime regi
     return situation_now(&other, &in->knobs);
 }
 
-/* The values that the daemon would write for this situation, the scale first as it does. False:
- * no knob makes a hold shorter. */
+static int min_int(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+static int max_int(int a, int b)
+{
+    return a > b ? a : b;
+}
+
+/* Both take over a value that makes holds shorter than `hold`, and return the hold that results. */
+
+static uint32_t choose_scale(const struct recommend_input *in, uint32_t want, uint32_t hold,
+                             struct knob_values *v)
+{
+    const struct params *p = in->params;
+    int hi = min_int(v->value[KNOB_SCALE], p->knob_hi[KNOB_SCALE]), scale;
+    uint32_t shorter;
+
+    if (pcp_scale_for(in->host, in->zones, pcp_fraction(v), want, p->knob_lo[KNOB_SCALE], hi,
+                      &scale, &shorter) < 0 ||
+        shorter >= hold)
+        return hold;
+    v->value[KNOB_SCALE] = scale;
+    return shorter;
+}
+
+static uint32_t choose_fraction(const struct recommend_input *in, uint32_t want, uint32_t hold,
+                                struct knob_values *v)
+{
+    const struct params *p = in->params;
+    int lo = max_int(v->value[KNOB_FRACTION], p->knob_lo[KNOB_FRACTION]), fraction;
+    uint32_t shorter;
+
+    if (pcp_fraction_for(in->host, in->zones, pcp_scale(in->host, v), want, lo,
+                         p->knob_hi[KNOB_FRACTION], &fraction, &shorter) < 0 ||
+        shorter >= hold)
+        return hold;
+    v->value[KNOB_FRACTION] = fraction;
+    return shorter;
+}
+
 bool situation_choose(const struct recommend_input *in, const struct situation *now,
                       const struct knob_values *base, struct knob_values *ret)
 {
-    const struct params *p = in->params;
-    uint64_t unit = (uint64_t)now->n * p->page_cost;
-    uint64_t most = unit > 0 ? p->target_wait / unit : UINT32_MAX;
-    uint32_t want = most > UINT32_MAX ? UINT32_MAX : (uint32_t)most, hold = now->b, shorter;
-    int value = 0;
+    uint64_t unit = (uint64_t)now->n * in->params->page_cost;
+    uint64_t most = unit > 0 ? in->params->target_wait / unit : UINT32_MAX;
+    uint32_t want = most > UINT32_MAX ? UINT32_MAX : (uint32_t)most, hold = now->b;
 
     *ret = *base;
-    if (base->has[KNOB_SCALE]) {
-        int hi = base->value[KNOB_SCALE] < p->knob_hi[KNOB_SCALE] ? base->value[KNOB_SCALE]
-                                                                  : p->knob_hi[KNOB_SCALE];
-        if (pcp_scale_for(in->host, in->zones, pcp_fraction(base), want, p->knob_lo[KNOB_SCALE], hi,
-                          &value, &shorter) == 0 &&
-            shorter < hold) {
-            ret->value[KNOB_SCALE] = value;
-            hold = shorter;
-        }
-    }
-    if (hold > want && base->has[KNOB_FRACTION]) {
-        int lo = base->value[KNOB_FRACTION] > p->knob_lo[KNOB_FRACTION] ? base->value[KNOB_FRACTION]
-                                                                        : p->knob_lo[KNOB_FRACTION];
-        if (pcp_fraction_for(in->host, in->zones, pcp_scale(in->host, ret), want, lo,
-                             p->knob_hi[KNOB_FRACTION], &value, &shorter) == 0 &&
-            shorter < hold) {
-            ret->value[KNOB_FRACTION] = value;
-            hold = shorter;
-        }
-    }
+    if (base->has[KNOB_SCALE])
+        hold = choose_scale(in, want, hold, ret);
+    if (hold > want && base->has[KNOB_FRACTION])
+        hold = choose_fraction(in, want, hold, ret);
     return hold < now->b;
 }
