@@ -142,6 +142,15 @@ def bench(*args):
     return json.loads(done.stdout)
 
 
+def empty_lists():
+    """Full lists are a reason to leave a storm alone (REASON_PRICE), whatever the proof is about.
+    vmstat_update() drains what exceeds high within two vm.stat_interval of a second."""
+    found = read_fraction()
+    write_fraction(2147483647)
+    time.sleep(2.5)
+    write_fraction(found)
+
+
 def quiet_machine():
     """Waits until what earlier proofs exited has been seen and forgotten."""
     time.sleep(1.5)
