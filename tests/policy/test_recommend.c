@@ -264,6 +264,8 @@ static void test_unknown(void **state)
 
 /* other_numbers.csv: 4 GB, dual core, a low watermark that khugepaged inflated: 165 MB in lists. */
 static const struct machine CHROMEBOOK = {"Chromebook", REGIME_R2, 2, 1, 1000000, 42240, 63, false};
+static const struct machine CROWDED = {"64 CPUs, 1 GB", REGIME_R2, 64, 1, 262144, 4096, 63, false};
+static const struct machine TUNED = {"4 GB, R4", REGIME_R4, 2, 1, 1000000, 42240, 63, false};
 /* case 9 of the public reports, and the kernel before the batch was doubled. */
 static const struct machine STALE = {"stale batch", REGIME_R1, 128, 1, 33554432, 16384, 7, false};
 static const struct machine OLD = {"3.15", REGIME_R1, 16, 1, 16514387, 11288, 31, false};
@@ -284,6 +286,19 @@ static void test_small_and_stale(void **state)
     rig.zones[0].low *= 3;
     recommend(&in, &list);
     assert_null(find("PCP-LISTS-HOARD"));
+    rig_stop(&rig);
+
+    in = input_of(&CROWDED); /* no fraction makes lists shorter than 4 batches */
+    recommend(&in, &list);
+    assert_null(find("PCP-LISTS-HOARD"));
+    rig_stop(&rig);
+
+    in = input_of(&TUNED); /* what they hold counts, not what they could */
+    recommend(&in, &list);
+    assert_null(find("PCP-LISTS-HOARD"));
+    rig.lists[0].count = rig.lists[1].count = 20000;
+    recommend(&in, &list);
+    assert_true(says("PCP-LISTS-HOARD", "hold 156 MiB of 3906 MiB"));
     rig_stop(&rig);
 
     in = input_of(&STALE);
