@@ -157,6 +157,7 @@ static void add_wait(struct account *a, uint64_t c, uint32_t n, const struct pcp
 {
     a->waits[a->n_waits].n = n;
     a->waits[a->n_waits].now = n * c * now->free_hold;
+    a->waits[a->n_waits].alloc = n * c * now->alloc_hold;
     a->waits[a->n_waits].floor = n * c * floor->free_hold;
     a->waits[a->n_waits++].scale0 = n * c * scale0->free_hold;
 }

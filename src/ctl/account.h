@@ -28,7 +28,8 @@ struct account {
     uint32_t n_waits;
     struct {
         uint32_t n;
-        uint64_t now, floor, scale0; /* ns: as it is, fraction at its floor, scale at 0 */
+        uint64_t now, alloc;    /* ns: freeing and allocating, as it is */
+        uint64_t floor, scale0; /* freeing with the fraction at its floor, with the scale at 0 */
     } waits[WAITS_MAX];
 };
 

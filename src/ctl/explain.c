@@ -49,16 +49,17 @@ static void print_waits(const struct account *a, uint64_t c)
         printf("\n  Nothing tells how this kernel goes on from there.\n");
         return;
     }
-    printf("\n  W = N * c * b_free, c = %" PRIu64 "ns\n  %8s %12s", c, "N", "now");
+    printf("\n  W = N * c * b, c = %" PRIu64 "ns\n  %8s %12s %12s", c, "N", "b_free", "b_alloc");
     if (a->has_floor)
-        printf(" %18s", "fraction at floor");
+        printf(" %12s", "floor_free");
     if (a->has_scale)
         printf(" %12s", "scale at 0");
     putchar('\n');
     for (uint32_t i = 0; i < a->n_waits; i++) {
-        printf("  %8u %12s", a->waits[i].n, format_duration(a->waits[i].now, now));
+        printf("  %8u %12s %12s", a->waits[i].n, format_duration(a->waits[i].now, now),
+               format_duration(a->waits[i].alloc, other));
         if (a->has_floor)
-            printf(" %18s", format_duration(a->waits[i].floor, other));
+            printf(" %12s", format_duration(a->waits[i].floor, other));
         if (a->has_scale)
             printf(" %12s", format_duration(a->waits[i].scale0, other));
         putchar('\n');
@@ -82,8 +83,8 @@ static void print_zone(const struct machine *m, const struct params *p, const st
 static void print_skipped(const struct zone *z)
 {
     if (zone_populated(z))
-        printf("\nzone %s of node %d: its lists show high 0 and batch 1, which is what a memory "
-               "offline leaves\nthem at (zone_pcp_disable()): nothing to compute.\n",
+        printf("\nzone %s of node %d: its lists are off (high 0 and batch 1): a tiny zone before "
+               "5.14, or a\nmemory offline in progress, zone_pcp_disable()\n",
                z->name, z->node);
 }
 
@@ -159,6 +160,7 @@ static struct json_object *waits_json(const struct account *a)
         struct json_object *o = json_object_new_object();
         json_add_u64(o, "n", a->waits[i].n);
         json_add_u64(o, "wait_ns", a->waits[i].now);
+        json_add_u64(o, "wait_alloc_ns", a->waits[i].alloc);
         if (a->has_floor)
             json_add_u64(o, "wait_floor_ns", a->waits[i].floor);
         if (a->has_scale)

@@ -276,6 +276,7 @@ class Machines(Case):
         self.assertTrue(all(b in (2 * a, cpus) for a, b in zip(ns, ns[1:])), ns)
         for w in shown["waits"]:
             self.assertEqual(w["wait_ns"], w["n"] * 20 * expected["b_free"])
+            self.assertEqual(w["wait_alloc_ns"], w["n"] * 20 * expected["b_alloc"])
             if m.regime != "R1":
                 self.assertEqual(w["wait_floor_ns"], w["n"] * 20 * expected["floor_free"])
             self.assertEqual("wait_scale_0_ns" in w, m.regime == "R6")
