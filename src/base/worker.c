@@ -185,8 +185,8 @@ void worker_rouse(struct worker *w)
     pthread_mutex_lock(&w->lock);
     w->roused = true;
     w->roused_by = sched_getcpu();
+    pthread_mutex_unlock(&w->lock); /* first, or the thread wakes only to wait for it */
     pthread_cond_signal(&w->wake);
-    pthread_mutex_unlock(&w->lock);
 }
 
 int worker_submit(struct worker *w)
@@ -196,8 +196,8 @@ int worker_submit(struct worker *w)
     w->busy = true;
     pthread_mutex_lock(&w->lock);
     w->queued = true;
-    pthread_cond_signal(&w->wake);
     pthread_mutex_unlock(&w->lock);
+    pthread_cond_signal(&w->wake);
     return 0;
 }
 

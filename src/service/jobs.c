@@ -4,8 +4,9 @@
 #include "knobs.h"
 #include "worker.h"
 
-/* Above the loop: the write preempts what the loop does next, the base of what is freed. */
-#define WRITER_PRIORITY 2
+/* That of the loop, so that the scheduler wakes it on another CPU (select_task_rq_rt()): a higher
+ * one would preempt the loop where it is roused. */
+#define WRITER_PRIORITY 1
 
 struct jobs {
     struct worker *worker;
