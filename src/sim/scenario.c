@@ -274,9 +274,18 @@ struct source {
     int r;
 };
 
+/* The end of a long path says more than its beginning, and leaves room for what is wrong. */
+#define PATH_SHOWN 100
+
+static const char *path_end(const char *path)
+{
+    size_t len = strlen(path);
+    return len > PATH_SHOWN ? path + len - PATH_SHOWN : path;
+}
+
 #define fail(src, format, ...)                                                                     \
-    ((src)->r = -EINVAL, (void)snprintf((src)->error, SCENARIO_ERROR, "%s:%u: " format,            \
-                                        (src)->path, (src)->line, __VA_ARGS__))
+    ((src)->r = -EINVAL, (void)snprintf((src)->error, SCENARIO_ERROR, "%.100s:%u: " format,        \
+                                        path_end((src)->path), (src)->line, __VA_ARGS__))
 
 static bool is_word(const char *s, size_t len, const char *word)
 {
@@ -337,7 +346,7 @@ static int load_type(struct source *src, const char *type)
     snprintf(path, sizeof(path), "%.*s/machines/%s.ini", dir, slash ? src->path : ".", type);
     int r = scenario_load(path, src->s, error);
     if (r < 0)
-        fail(src, "[Machine] Type=: %.200s", error);
+        fail(src, "[Machine] Type=: %.300s", error);
     return r;
 }
 

@@ -98,7 +98,7 @@ struct scenario {
     struct run run;
 };
 
-#define SCENARIO_ERROR 256
+#define SCENARIO_ERROR 512
 
 void scenario_init(struct scenario *s); /* the defaults */
 

@@ -112,6 +112,11 @@ static void test_hostile(void **state)
     scenario_init(&s);
     assert_true(scenario_parse("t.ini", "[Run]\0\nSeed=1", 13, &s, error) < 0);
 
+    /* A path as long as they come leaves room for what is wrong. */
+    memset(text, 'd', sizeof(text) - 1);
+    assert_true(scenario_parse(text, "[Run]\nX=1\n", 10, &s, error) < 0);
+    assert_non_null(strstr(error, "d:2: [Run] X=: unknown key"));
+
     size_t len = 0;
     for (unsigned i = 0; i <= SCENARIO_WORKLOADS; i++)
         len += (size_t)snprintf(text + len, sizeof(text) - len, "[Workload w%u]\nTasks=1\n", i);
