@@ -167,7 +167,7 @@ def do_nothing(pcpsim):
 
 
 def scenarios(pcpsim):
-    noises = {"noise-shared", "noise-build"}
+    noises = {"noise-shared", "noise-build", "noise-loops"}
     names = sorted(p.stem for p in SCENARIOS.glob("*.ini")
                    if "Daemon=yes" in p.read_text() and not p.stem.startswith(("closed", "filled")))
     wrong = []

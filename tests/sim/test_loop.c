@@ -36,10 +36,10 @@ static void test_knob_is_left_as_it_belongs(void **state)
         bool acts;
         int fraction; /* at the end */
     } table[] = {
-        {"closed-a", true, 0},         {"closed-a-loops", true, 0}, {"closed-g", false, 0},
-        {"storm-overlap", true, 0},    {"storm-grow", true, 0},     {"numa", true, 0},
-        {"vmstat-only", true, 0},      {"noise-shared", false, 0},  {"signal-lost", false, 0},
-        {"foreign-write", true, 1000},
+        {"closed-a", true, 0},      {"closed-a-loops", true, 0},   {"closed-g", false, 0},
+        {"storm-overlap", true, 0}, {"storm-grow", true, 0},       {"numa", true, 0},
+        {"vmstat-only", true, 0},   {"noise-shared", false, 0},    {"signal-lost", false, 0},
+        {"noise-loops", false, 0},  {"foreign-write", true, 1000},
     };
 
     for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
