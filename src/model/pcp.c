@@ -6,9 +6,6 @@
 /* include/linux/mmzone.h: MIN_PERCPU_PAGELIST_HIGH_FRACTION, also the divisor of high_max. */
 #define MIN_FRACTION 8
 
-/* A zone below this share of the node's memory does not say what a storm meets. */
-#define SHARE_DIVISOR 64
-
 static uint32_t min_u32(uint64_t a, uint64_t b)
 {
     uint64_t m = a < b ? a : b;
@@ -133,14 +130,23 @@ bool pcp_zone_of(const struct host_facts *host, const struct zone_table *t, uint
     return true;
 }
 
+#define SHARE_DIVISOR 64
+
 static uint64_t memory_of(const struct zone_table *t, int node)
 {
     uint64_t sum = 0;
     for (uint32_t i = 0; i < t->n_zones; i++) {
-        if (node < 0 || t->zones[i].node == node)
+        if (t->zones[i].node == node)
             sum += t->zones[i].managed;
     }
     return sum;
+}
+
+bool pcp_zone_counts(const struct host_facts *host, const struct zone_table *t, uint32_t index,
+                     struct pcp_zone *ret)
+{
+    return pcp_zone_of(host, t, index, ret) &&
+           ret->managed >= memory_of(t, t->zones[index].node) / SHARE_DIVISOR;
 }
 
 uint32_t pcp_free_hold(const struct host_facts *host, const struct zone_table *t, int node,
@@ -149,10 +155,8 @@ uint32_t pcp_free_hold(const struct host_facts *host, const struct zone_table *t
     uint32_t hold = 0;
 
     for (uint32_t i = 0; i < t->n_zones; i++) {
-        const struct zone *z = &t->zones[i];
         struct pcp_zone p;
-        if ((node >= 0 && z->node != node) || !pcp_zone_of(host, t, i, &p) ||
-            p.managed < memory_of(t, z->node) / SHARE_DIVISOR)
+        if ((node >= 0 && t->zones[i].node != node) || !pcp_zone_counts(host, t, i, &p))
             continue;
         struct pcp_limits l = pcp_limits(host->regime, &p, fraction, scale);
         if (l.free_hold > hold)

@@ -26,8 +26,8 @@ struct pcp_limits {
 /* zone_batchsize() for a zone of that many managed pages in kernels with this regime. */
 uint32_t pcp_batchsize(uint64_t managed, uint32_t page_size);
 
-/* What pcp_limits() wants of the knobs: 0 where the kernel lacks the fraction, the compiled-in scale
- * where it lacks the sysctl. */
+/* What pcp_limits() wants of the knobs: 0 where the kernel lacks the fraction, the compiled-in
+ * scale where it lacks the sysctl. */
 int pcp_fraction(const struct knob_values *v);
 unsigned pcp_scale(const struct host_facts *host, const struct knob_values *v);
 
@@ -42,8 +42,12 @@ struct pcp_limits pcp_limits(enum regime regime, const struct pcp_zone *z, int f
 bool pcp_zone_of(const struct host_facts *host, const struct zone_table *t, uint32_t index,
                  struct pcp_zone *ret);
 
-/* The largest free_hold over the populated zones of node (-1: of the machine) that hold at least
- * 1/64 of its memory: a tiny zone at its floor says nothing of the storm. 0: no such zone. */
+/* The same, and false for a zone with less than 1/64 of its node's memory: a tiny zone at its floor
+ * says nothing of a storm. */
+bool pcp_zone_counts(const struct host_facts *host, const struct zone_table *t, uint32_t index,
+                     struct pcp_zone *ret);
+
+/* The largest free_hold over the zones of node (-1: of the machine) that count. 0: no such zone. */
 uint32_t pcp_free_hold(const struct host_facts *host, const struct zone_table *t, int node,
                        int fraction, unsigned scale);
 

@@ -1,27 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "choose.h"
 
-#include "pcp.h"
+#include "hold.h"
 
 /* Excess of at most this share of the storm lengthens it by as much, and is drained in passing. */
 #define EXCESS_SHARE 8
 
-/* A huge page is one list entry for 512 base pages (kernel.md section 2, experiments 21). */
+/* A huge page is one list entry for 512 base pages (pcp_allowed_order(), mm/page_alloc.c), and a
+ * hold costs what its entries cost. */
 #define HUGE_ENTRY 512
 
 static uint32_t min_u32(uint32_t a, uint32_t b)
 {
     return a < b ? a : b;
-}
-
-static unsigned scale_of(const struct host_facts *host, const struct knob_values *v)
-{
-    return v->has[KNOB_SCALE] ? (unsigned)v->value[KNOB_SCALE] : host->scale;
-}
-
-static int fraction_of(const struct knob_values *v)
-{
-    return v->has[KNOB_FRACTION] ? v->value[KNOB_FRACTION] : 0;
 }
 
 /* W = N c b, with b in list entries: a share of `huge` (in 1/1024) is 512 pages an entry. */
@@ -44,55 +35,19 @@ void assess_threat(const struct params *p, const struct snapshot *s, const struc
                    const struct knob_values *knobs, struct threat *ret)
 {
     const struct host_facts *h = s->host;
-    unsigned scale = scale_of(h, knobs);
-    int fraction = fraction_of(knobs);
     bool by_node = s->signals[SIGNAL_TASKSTATS] && h->n_nodes > 1;
 
     *ret = (struct threat){.node = -1};
     for (uint32_t k = 0; k < (by_node ? h->n_nodes : 1); k++) {
-        uint32_t cpus = by_node ? h->node_cpus[k] : h->cpus_online;
+        struct threat t = {.node = by_node ? (int)k : -1,
+                           .n_max = by_node ? h->node_cpus[k] : h->cpus_online};
         uint32_t here = by_node ? min_u32(s->node_tasks[k], est->tasks) : est->tasks;
-        uint32_t n = min_u32(here, cpus);
-        uint32_t b = pcp_free_hold(h, s->zones, by_node ? (int)k : -1, fraction, scale);
-        if (b == 0) /* no memory of its own: its tasks free into other nodes' zones */
-            b = pcp_free_hold(h, s->zones, -1, fraction, scale);
-        uint64_t w = wait_for(p, n, b, est->huge);
-        if (w > ret->w || ret->b == 0)
-            *ret = (struct threat){
-                .node = by_node ? (int)k : -1, .n = n, .n_max = cpus, .b = b, .w = w};
+        t.n = h->cpus_online > 1 ? min_u32(here, t.n_max) : 0;
+        t.b = hold_on(h, s->zones, t.node, knobs);
+        t.w = wait_for(p, t.n, t.b, est->huge);
+        if (t.w > ret->w || ret->b == 0)
+            *ret = t;
     }
-}
-
-/* Scale first: it has neither the drain nor the loss of learned lists that the fraction costs
- * (experiments 17). Returns the hold that results. */
-static uint32_t choose_scale(const struct params *p, const struct snapshot *s, uint32_t want,
-                             struct knob_values *v)
-{
-    int scale = v->value[KNOB_SCALE];
-    uint32_t hold;
-
-    if (pcp_scale_for(s->host, s->zones, fraction_of(v), want, p->knob_lo[KNOB_SCALE],
-                      scale < p->knob_hi[KNOB_SCALE] ? scale : p->knob_hi[KNOB_SCALE], &scale,
-                      &hold) < 0)
-        return UINT32_MAX;
-    v->value[KNOB_SCALE] = scale;
-    return hold;
-}
-
-/* Only ever shortens the lists: a fraction that somebody chose is a lower limit here. */
-static uint32_t choose_fraction(const struct params *p, const struct snapshot *s, uint32_t want,
-                                struct knob_values *v)
-{
-    int lo = v->value[KNOB_FRACTION] > p->knob_lo[KNOB_FRACTION] ? v->value[KNOB_FRACTION]
-                                                                 : p->knob_lo[KNOB_FRACTION];
-    int fraction;
-    uint32_t hold;
-
-    if (pcp_fraction_for(s->host, s->zones, scale_of(s->host, v), want, lo,
-                         p->knob_hi[KNOB_FRACTION], &fraction, &hold) < 0)
-        return UINT32_MAX;
-    v->value[KNOB_FRACTION] = fraction;
-    return hold;
 }
 
 /* What lowering high costs: every page above it goes through the lock too, at the expense of
@@ -105,7 +60,7 @@ static bool affordable(const struct snapshot *s, const struct estimate *est,
     if (s->host->regime < REGIME_R4)
         return true;
     c->excess = pcp_excess(s->host, s->zones, c->values.value[KNOB_FRACTION],
-                           scale_of(s->host, &c->values), &c->excess_cpus);
+                           pcp_scale(s->host, &c->values), &c->excess_cpus);
     return c->excess <= est->pages / EXCESS_SHARE * c->n_planned / (threat->n ? threat->n : 1);
 }
 
@@ -116,7 +71,7 @@ static void add_fraction(const struct params *p, const struct snapshot *s,
 {
     struct choice with = *c;
 
-    with.b_after = choose_fraction(p, s, want, &with.values);
+    with.b_after = hold_by_fraction(p, s->host, s->zones, want, c->b_after, &with.values);
     if (with.b_after >= c->b_after)
         return;
     with.reason = affordable(s, est, threat, &with) ? REASON_STORM : REASON_PRICE;
@@ -139,8 +94,10 @@ void choose_values(const struct params *p, const struct snapshot *s, const struc
         ret->reason = REASON_WITHIN_TARGET;
         return;
     }
+    /* Scale first: it has neither the drain nor the loss of learned lists that the fraction
+     * costs. */
     if (usable[KNOB_SCALE])
-        ret->b_after = min_u32(choose_scale(p, s, want, &ret->values), threat->b);
+        ret->b_after = hold_by_scale(p, s->host, s->zones, want, threat->b, &ret->values);
     if (ret->b_after > want && usable[KNOB_FRACTION])
         add_fraction(p, s, est, threat, want, ret);
     ret->w_after = wait_for(p, n_planned, ret->b_after, est->huge);

@@ -9,7 +9,7 @@
 #include "plan.h"
 #include "snapshot.h"
 
-/* From an estimate to knob values: W = N c b against the target (design.md section 2 and 6). */
+/* From an estimate to knob values: W = N c b against the target. */
 
 struct threat {     /* the node where W is largest */
     int node;       /* -1: the machine */
@@ -28,7 +28,8 @@ struct choice {
     uint32_t excess_cpus;
 };
 
-/* W with the knobs at `knobs`. n and w are 0 where nothing is in flight. */
+/* W with the knobs at `knobs`. n and w are 0 where nothing is in flight, and with one CPU online:
+ * nobody else is there to wait for a lock that is taken with interrupts off. */
 void assess_threat(const struct params *p, const struct snapshot *s, const struct estimate *est,
                    const struct knob_values *knobs, struct threat *ret);
 

@@ -300,7 +300,7 @@ static bool fraction_useless(const struct recommend_input *in)
         return false;
     for (uint32_t i = 0; i < in->zones->n_zones; i++) {
         struct pcp_zone z;
-        if (!situation_zone(in, i, &z))
+        if (!pcp_zone_counts(h, in->zones, i, &z))
             continue;
         struct pcp_limits set = pcp_limits(h->regime, &z, fraction, scale);
         struct pcp_limits own = pcp_limits(h->regime, &z, 0, scale);
@@ -498,7 +498,7 @@ static void stale_batch(const struct recommend_input *in, const struct situation
     for (uint32_t i = 0; i < in->zones->n_zones; i++) {
         const struct zone *zone = &in->zones->zones[i];
         struct pcp_zone z;
-        if (!situation_zone(in, i, &z))
+        if (!pcp_zone_counts(in->host, in->zones, i, &z))
             continue;
         uint32_t b = ((pcp_batchsize(z.managed, in->host->page_size) + 1) / half) - 1;
         if (z.batch < b && (!worst || zone->managed > worst->managed)) {

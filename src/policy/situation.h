@@ -23,6 +23,3 @@ struct situation situation_in(const struct recommend_input *in, enum regime regi
  * False: no value within bounds makes a hold shorter, and *ret is base. */
 bool situation_choose(const struct recommend_input *in, const struct situation *now,
                       const struct knob_values *base, struct knob_values *ret);
-
-/* True for a zone in use that holds enough of its node's memory to speak for it. */
-bool situation_zone(const struct recommend_input *in, uint32_t index, struct pcp_zone *ret);

@@ -9,7 +9,7 @@ void tell_left_alone(struct told *t, uint64_t now, struct plan *left_alone)
     uint64_t w = left_alone->why.w_before;
 
     left_alone->report =
-        left_alone->reason != t->reason || w >= 2 * t->w || now - t->at >= REPEAT_AFTER;
+        left_alone->reason != t->reason || (w > 0 && w >= 2 * t->w) || now - t->at >= REPEAT_AFTER;
     left_alone->why.repeats = t->untold;
     if (left_alone->report)
         *t = (struct told){.reason = left_alone->reason, .at = now, .w = w};

@@ -134,6 +134,8 @@ static void test_shrink(void **state)
 static void test_left_alone(void **state)
 {
     (void)state;
+    static const struct machine ONE_CPU = {"1 CPU, R2", REGIME_R2, 1,  1,
+                                           3571712,     174480,    63, false};
     static const struct {
         const char *what;
         const struct machine *machine;
@@ -144,6 +146,7 @@ static void test_left_alone(void **state)
     } table[] = {
         {"small machine, default target", &MACHINE_SMALL, 0, 9, true, REASON_WITHIN_TARGET},
         {"R5", &MACHINE_R5, 0, 18, true, REASON_WITHIN_TARGET},
+        {"nobody waits on one CPU", &ONE_CPU, 0, 200, true, REASON_WITHIN_TARGET},
         {"R5, beyond what it can", &MACHINE_R5, 0, 200, true, REASON_NO_GAIN},
         {"R1", &MACHINE_R1, 0, 200, true, REASON_NO_KNOB},
         {"pinned", &MACHINE_R2, 512, 18, true, REASON_PINNED},
