@@ -2,6 +2,7 @@
 #include "plan.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 
 const char *reason_name(enum reason r)
@@ -53,133 +54,131 @@ static const char *wait(uint64_t ns, char buf[static WAIT_BUF])
     return buf;
 }
 
-/* "9 tasks of docker 3f2a9c01d2ab, 589824 pages: W = 2 x 20ns x 2016 = 80us" */
-static int describe_threat(const struct evidence_numbers *w, char *buf, size_t size)
+struct text { /* what does not fit is cut off */
+    char *buf;
+    size_t size, used;
+};
+
+static __attribute__((__format__(__printf__, 2, 3))) void say(struct text *t, const char *fmt, ...)
+{
+    va_list ap;
+
+    if (t->used >= t->size)
+        return;
+    va_start(ap, fmt);
+    int n = vsnprintf(t->buf + t->used, t->size - t->used, fmt, ap);
+    va_end(ap);
+    t->used += n > 0 ? (size_t)n : 0;
+}
+
+/* "9 tasks in flight (9 in this storm, most of docker 3f2a9c01d2ab), 589824 pages: W = ... = 80us"
+ */
+static void say_threat(struct text *t, const struct evidence_numbers *w)
 {
     char before[WAIT_BUF];
-    return snprintf(buf, size,
-                    "%" PRIu32 " task%s in flight (%" PRIu32 " in this storm, most of %s), %" PRIu64
-                    " pages: W = %" PRIu32 " x %" PRIu64 "ns x %" PRIu32 " = %s",
-                    w->tasks, w->tasks == 1 ? "" : "s", w->tasks_total,
-                    w->group[0] ? w->group : "unknown", w->pages, w->n_now, w->page_cost,
-                    w->b_before, wait(w->w_before, before));
+
+    say(t,
+        "%" PRIu32 " task%s in flight (%" PRIu32 " in this storm, most of %s), %" PRIu64
+        " pages: W = %" PRIu32 " x %" PRIu64 "ns x %" PRIu32 " = %s",
+        w->tasks, w->tasks == 1 ? "" : "s", w->tasks_total, w->group[0] ? w->group : "unknown",
+        w->pages, w->n_now, w->page_cost, w->b_before, wait(w->w_before, before));
 }
 
-static void describe_change(const struct plan *p, char *buf, size_t size)
+static void describe_change(const struct evidence_numbers *w, struct text *t)
 {
-    const struct evidence_numbers *w = &p->why;
     char target[WAIT_BUF], after[WAIT_BUF];
-    int n = describe_threat(w, buf, size);
 
-    if (n < 0 || (size_t)n >= size)
-        return;
-    snprintf(buf + n, size - (size_t)n,
-             " > %s; b %" PRIu32 " -> %" PRIu32 " makes it %s for %" PRIu32 " task%s%s",
-             wait(w->target, target), w->b_before, w->b_after, wait(w->w_after, after),
-             w->n_planned, w->n_planned == 1 ? "" : "s",
-             w->w_after > w->target ? ", the best that can be had" : "");
+    say_threat(t, w);
+    say(t, " > %s; b %" PRIu32 " -> %" PRIu32 " makes it %s for %" PRIu32 " task%s%s",
+        wait(w->target, target), w->b_before, w->b_after, wait(w->w_after, after), w->n_planned,
+        w->n_planned == 1 ? "" : "s", w->w_after > w->target ? ", the best that can be had" : "");
 }
 
-static void describe_left_alone(const struct plan *p, char *buf, size_t size)
+/* Why nothing is done, where that takes no number. */
+static const char *plain_reason(enum reason r)
 {
-    const struct evidence_numbers *w = &p->why;
+    static const char *const text[REASON_MAX] = {
+        [REASON_UNREAD] = "the knob's value is not known: the sysctl does not answer",
+        [REASON_NO_KNOB] = "this kernel has no knob that could be moved",
+        [REASON_PINNED] = "the knob was set by somebody else before we came",
+        [REASON_YIELDED] = "somebody else owns the knob now",
+        [REASON_UNWRITABLE] = "the knob cannot be written",
+    };
+    return (unsigned)r < REASON_MAX ? text[r] : NULL;
+}
+
+static void say_why_not(struct text *t, enum reason r, const struct evidence_numbers *w)
+{
     char target[WAIT_BUF], after[WAIT_BUF];
-    int n = describe_threat(w, buf, size);
 
-    if (n < 0 || (size_t)n >= size)
-        return;
-    buf += n;
-    size -= (size_t)n;
-    switch (p->reason) {
-    case REASON_WITHIN_TARGET:
-        n = snprintf(buf, size, " <= %s: left alone", wait(w->target, target));
-        break;
-    case REASON_NO_GAIN:
-        n = snprintf(buf, size, " > %s, but no knob value within bounds makes a hold shorter",
-                     wait(w->target, target));
-        break;
-    case REASON_PRICE:
-        n = snprintf(buf, size,
-                     " > %s, but b = %" PRIu32 " would first drain %" PRIu64 " pages of %" PRIu32
-                     " CPUs' lists, W = %s: left alone",
-                     wait(w->target, target), w->b_after, w->excess, w->excess_cpus,
-                     wait(w->w_after, after));
-        break;
-    case REASON_YIELD:
-        n = snprintf(buf, size,
-                     "; %" PRIu64 " pages were announced, but such exits have freed few before",
-                     w->announced);
-        break;
-    case REASON_BUDGET:
-        n = snprintf(buf, size, ", but %" PRIu32 " writes are left this hour", w->writes_left);
-        break;
-    case REASON_UNREAD:
-        n = snprintf(buf, size, ", but the knob's value is not known: the sysctl does not answer");
-        break;
-    case REASON_NO_KNOB:
-        n = snprintf(buf, size, ", but this kernel has no knob that could be moved");
-        break;
-    case REASON_PINNED:
-        n = snprintf(buf, size, ", but the knob was set by somebody else before we came");
-        break;
-    case REASON_YIELDED:
-        n = snprintf(buf, size, ", but somebody else owns the knob now");
-        break;
-    case REASON_UNWRITABLE:
-        n = snprintf(buf, size, ", but the knob cannot be written");
-        break;
-    default:
-        n = snprintf(buf, size, ": %s", reason_name(p->reason));
-        break;
-    }
-    if (w->repeats > 0 && n > 0 && (size_t)n < size)
-        snprintf(buf + n, size - (size_t)n, " (and %" PRIu32 " more like it since the last line)",
-                 w->repeats);
+    wait(w->target, target);
+    if (plain_reason(r))
+        say(t, ", but %s", plain_reason(r));
+    else if (r == REASON_WITHIN_TARGET)
+        say(t, " <= %s: left alone", target);
+    else if (r == REASON_NO_GAIN)
+        say(t, " > %s, but no knob value within bounds makes a hold shorter", target);
+    else if (r == REASON_PRICE)
+        say(t,
+            " > %s, but b = %" PRIu32 " would first drain %" PRIu64 " pages of %" PRIu32
+            " CPUs' lists, W = %s: left alone",
+            target, w->b_after, w->excess, w->excess_cpus, wait(w->w_after, after));
+    else if (r == REASON_YIELD)
+        say(t, "; %" PRIu64 " pages were announced, but such exits have freed few before",
+            w->announced);
+    else if (r == REASON_BUDGET)
+        say(t, ", but %" PRIu32 " writes are left this hour", w->writes_left);
+    else
+        say(t, ": %s", reason_name(r));
 }
 
-static void describe_end(const struct plan *p, char *buf, size_t size)
+static void describe_left_alone(enum reason r, const struct evidence_numbers *w, struct text *t)
 {
-    const struct evidence_numbers *w = &p->why;
+    say_threat(t, w);
+    say_why_not(t, r, w);
+    if (w->repeats > 0)
+        say(t, " (and %" PRIu32 " more like it since the last line)", w->repeats);
+}
 
-    switch (p->reason) {
-    case REASON_CALM:
-        snprintf(buf, size,
-                 "over after %" PRIu64 "ms: %" PRIu32 " tasks announced %" PRIu64 " pages, %" PRIu64
-                 " pages were freed meanwhile; originals restored",
-                 w->since / 1000000, w->tasks_total, w->announced, w->freed);
-        break;
-    case REASON_FALSE_ALARM:
-        snprintf(buf, size,
-                 "false alarm: %" PRIu32 " tasks announced %" PRIu64 " pages, and after %" PRIu64
-                 "ms %" PRIu64 " were freed; originals restored",
-                 w->tasks_total, w->announced, w->since / 1000000, w->freed);
-        break;
-    case REASON_TOO_LONG:
-        snprintf(buf, size,
-                 "no end after %" PRIu64 "ms: %" PRIu32 " tasks announced %" PRIu64
-                 " pages; originals restored, left alone until it is over",
-                 w->since / 1000000, w->tasks_total, w->announced);
-        break;
-    default:
-        snprintf(buf, size, "originals restored (%s)", reason_name(p->reason));
-        break;
-    }
+static void describe_end(enum reason r, const struct evidence_numbers *w, struct text *t)
+{
+    uint64_t ms = w->since / 1000000;
+
+    if (r == REASON_CALM)
+        say(t,
+            "over after %" PRIu64 "ms: %" PRIu32 " tasks announced %" PRIu64 " pages, %" PRIu64
+            " pages were freed meanwhile; originals restored",
+            ms, w->tasks_total, w->announced, w->freed);
+    else if (r == REASON_FALSE_ALARM)
+        say(t,
+            "false alarm: %" PRIu32 " tasks announced %" PRIu64 " pages, and after %" PRIu64
+            "ms %" PRIu64 " were freed; originals restored",
+            w->tasks_total, w->announced, ms, w->freed);
+    else if (r == REASON_TOO_LONG)
+        say(t,
+            "no end after %" PRIu64 "ms: %" PRIu32 " tasks announced %" PRIu64
+            " pages; originals restored, left alone until it is over",
+            ms, w->tasks_total, w->announced);
+    else
+        say(t, "originals restored (%s)", reason_name(r));
 }
 
 char *plan_describe(const struct plan *p, char *buf, size_t size)
 {
+    struct text t = {.buf = buf, .size = size};
+
     switch (p->action) {
     case PLAN_SET:
-        describe_change(p, buf, size);
+        describe_change(&p->why, &t);
         break;
     case PLAN_RESTORE:
-        describe_end(p, buf, size);
+        describe_end(p->reason, &p->why, &t);
         break;
     case PLAN_NONE:
         if (p->reason == REASON_NONE)
-            snprintf(buf, size, "nothing to do");
+            say(&t, "nothing to do");
         else
-            describe_left_alone(p, buf, size);
+            describe_left_alone(p->reason, &p->why, &t);
         break;
     }
     return buf;
