@@ -25,15 +25,6 @@ void hist_add(struct hist *h, uint64_t v)
     h->max = MAX(h->max, v);
 }
 
-void hist_merge(struct hist *h, const struct hist *other)
-{
-    for (unsigned k = 0; k < HIST_BUCKETS; k++)
-        h->bucket[k] += other->bucket[k];
-    h->count += other->count;
-    h->sum = add_saturated(h->sum, other->sum);
-    h->max = MAX(h->max, other->max);
-}
-
 int hist_mode(const struct hist *h)
 {
     unsigned best = 0;

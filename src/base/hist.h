@@ -14,7 +14,6 @@ struct hist {
 };
 
 void hist_add(struct hist *h, uint64_t v);
-void hist_merge(struct hist *h, const struct hist *other);
 
 /* The bucket with the most entries (the lowest of equals), -1 when the histogram is empty. */
 int hist_mode(const struct hist *h);

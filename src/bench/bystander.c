@@ -145,11 +145,6 @@ struct bystander *bystander_free(struct bystander *b)
     return NULL;
 }
 
-pid_t bystander_pid(const struct bystander *b)
-{
-    return b->pid;
-}
-
 bool bystander_is_fifo(const struct bystander *b)
 {
     return b->records->fifo;

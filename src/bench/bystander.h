@@ -42,8 +42,6 @@ uint64_t bystander_overhead(void);
 int bystander_new(const struct bystander_options *o, int report_fd, struct bystander **ret);
 struct bystander *bystander_free(struct bystander *b);
 
-pid_t bystander_pid(const struct bystander *b);
-
 /* What was granted, valid after the report. */
 bool bystander_is_fifo(const struct bystander *b);
 bool bystander_is_locked(const struct bystander *b);

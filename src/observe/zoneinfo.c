@@ -5,7 +5,6 @@
 #include <limits.h>
 #include <string.h>
 
-#include "clock.h"
 #include "fileio.h"
 
 #define ZONES_MAX 4096u
@@ -485,7 +484,6 @@ struct zoneinfo {
     char *buf;
     size_t size;
     uint64_t reads;
-    nsec_t last_cost;
 };
 
 int zoneinfo_open(const char *path, struct zoneinfo **ret)
@@ -515,9 +513,7 @@ void zoneinfo_close(struct zoneinfo *z)
 
 int zoneinfo_read(struct zoneinfo *z, struct zone_table *t, struct parse_error *ret_error)
 {
-    nsec_t start = clock_monotonic();
     ssize_t n = read_file_grow(z->fd, &z->buf, &z->size, TEXT_MAX);
-    z->last_cost = clock_monotonic() - start;
     z->reads++;
     if (n < 0) {
         *ret_error = (struct parse_error){.reason = "the file could not be read"};
@@ -530,9 +526,4 @@ int zoneinfo_read(struct zoneinfo *z, struct zone_table *t, struct parse_error *
 uint64_t zoneinfo_reads(const struct zoneinfo *z)
 {
     return z->reads;
-}
-
-nsec_t zoneinfo_last_cost(const struct zoneinfo *z)
-{
-    return z->last_cost;
 }

@@ -29,7 +29,5 @@ DEFINE_CLEANUP(struct zoneinfo *, zoneinfo_close)
 /* One read and parse. Errors as above, or of pread(2): *ret_error then has line 0. */
 int zoneinfo_read(struct zoneinfo *z, struct zone_table *t, struct parse_error *ret_error);
 
-/* Reads so far, failed ones included, and how long the kernel took for the last: an upper bound of
- * what it held the locks of all zones together. */
+/* Reads so far, failed ones included. */
 uint64_t zoneinfo_reads(const struct zoneinfo *z);
-nsec_t zoneinfo_last_cost(const struct zoneinfo *z);

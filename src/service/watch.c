@@ -232,11 +232,6 @@ const struct host_facts *watch_host(const struct watch *w)
     return &w->host;
 }
 
-const struct zone_table *watch_zones(const struct watch *w)
-{
-    return &w->zones;
-}
-
 int watch_exits_fd(const struct watch *w)
 {
     return w->exits ? exits_fd(w->exits) : -1;

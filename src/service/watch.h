@@ -25,7 +25,6 @@ DEFINE_CLEANUP(struct watch *, watch_close)
 void watch_configure(struct watch *w, const struct params *p);
 
 const struct host_facts *watch_host(const struct watch *w);
-const struct zone_table *watch_zones(const struct watch *w);
 
 /* Descriptors for the loop, -1 where the signal is missing. The PSI one polls POLLPRI. */
 int watch_exits_fd(const struct watch *w);
