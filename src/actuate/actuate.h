@@ -5,7 +5,7 @@
 #include "params.h"
 #include "plan.h"
 
-/* The only writer of sysctls, with its undo journal (journal.h; design.md section 5). Every call
+/* The only writer of sysctls, with its undo journal (journal.h). Every call
  * may block as the kernel blocks: a worker thread makes them. Nothing here logs or allocates,
  * actuator_open() aside. */
 struct actuator;

@@ -27,7 +27,7 @@ static const char help[] =
     "\n"
     "Exit codes: 0 done; 1 failed; 2 usage.\n"
     "\n"
-    "See pcptunectl(1), pcptuned(8) and pcptuned.conf(5).\n";
+    "See pcptunectl(1), pcptuned(8) and /etc/pcptuned/pcptuned.conf.\n";
 
 static const struct verb {
     const char *name;

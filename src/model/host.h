@@ -6,7 +6,8 @@
 
 /* What is known of the machine and its kernel; read at start and after hot-plug. */
 
-/* Regimes of kernel.md: how the kernel computes high and how much it frees per lock hold. */
+/* How the kernel computes high and how much it frees per hold of zone->lock: one regime for all
+ * kernels with the same mm/page_alloc.c in this respect. */
 enum regime {
     REGIME_UNKNOWN,
     REGIME_R1, /* before 5.14: no knob, reported on, never tuned */

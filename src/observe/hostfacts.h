@@ -6,7 +6,7 @@
 #include "zone.h"
 
 /* Fills *ret from /proc, /sys, uname and the boot configuration; zones may be NULL (no zoneinfo).
- * The regime is probed in the order of kernel.md section 4: files, BTF, config, zoneinfo, version;
+ * The regime is probed in the order of what is surest: files, BTF, config, zoneinfo, version;
  * regime_by says which decided. Never fails: what cannot be known is assumed and named, and
  * memory_bytes is 0 where /proc/meminfo cannot be read. May take seconds (btf_probe()). */
 void hostfacts_read(const struct zone_table *zones, struct host_facts *ret);

@@ -20,8 +20,8 @@
 #include "units.h"
 #include "watch.h"
 
-/* zoneinfo takes the lock that we protect: a reading a minute in calm costs 0.24 ms of it on 256
- * CPUs (kernel.md section 5). The sysctl is read as often, to notice other writers. */
+/* walk_zones_in_node() prints zoneinfo under the lock that we protect: a reading a minute in calm
+ * costs 0.24 ms of it on 256 CPUs. The sysctl is read as often, to notice other writers. */
 #define CALM_READ_EVERY (60 * NSEC_PER_SEC)
 
 /* How long an end waits for a sysctl that hangs before it leaves the restore to ExecStopPost=. */
@@ -635,7 +635,7 @@ static int open_knobs(struct daemon *d)
     return r;
 }
 
-static void leave_calm(struct daemon *d)
+static void tell_stopped(struct daemon *d)
 {
     struct exits_stats x = watch_exits_stats(d->watch);
 
@@ -664,7 +664,7 @@ static int loop(struct daemon *d)
         r = EXIT_FAILURE;
     }
     d->exit_code = r;
-    leave_calm(d);
+    tell_stopped(d);
     return r;
 }
 

@@ -12,20 +12,22 @@ void facts_line(const struct snapshot *s, const struct params *p, char *buf, siz
     const struct host_facts *h = s->host;
     uint32_t b = pcp_free_hold(h, s->zones, -1, pcp_fraction(&s->knobs), pcp_scale(h, &s->knobs));
     char memory[UNITS_BUF], wait[UNITS_BUF], target[UNITS_BUF];
-    uint64_t w = (uint64_t)h->cpus_online * p->page_cost * b;
+    uint32_t n = h->cpus_online > 1 ? h->cpus_online : 0; /* else nobody waits */
+    uint64_t w = (uint64_t)n * p->page_cost * b;
 
     if (b == 0) {
-        snprintf(buf, size,
-                 "Linux %s, regime %s, %u CPUs, %u node%s, %s; W is not known: no zone's lists are",
-                 h->release, regime_name(h->regime), h->cpus_online, h->n_nodes,
-                 h->n_nodes == 1 ? "" : "s", format_size(h->memory_bytes, memory));
+        snprintf(
+            buf, size,
+            "Linux %s, regime %s, %u CPU%s, %u node%s, %s; W is not known: no zone's lists are",
+            h->release, regime_name(h->regime), h->cpus_online, h->cpus_online == 1 ? "" : "s",
+            h->n_nodes, h->n_nodes == 1 ? "" : "s", format_size(h->memory_bytes, memory));
         return;
     }
     snprintf(buf, size,
-             "Linux %s, regime %s, %u CPUs, %u node%s, %s; b = %u pages a hold, so W is at most "
+             "Linux %s, regime %s, %u CPU%s, %u node%s, %s; b = %u pages a hold, so W is at most "
              "%u x %" PRIu64 "ns x %u = %s against a target of %s%s",
-             h->release, regime_name(h->regime), h->cpus_online, h->n_nodes,
-             h->n_nodes == 1 ? "" : "s", format_size(h->memory_bytes, memory), b, h->cpus_online,
+             h->release, regime_name(h->regime), h->cpus_online, h->cpus_online == 1 ? "" : "s",
+             h->n_nodes, h->n_nodes == 1 ? "" : "s", format_size(h->memory_bytes, memory), b, n,
              p->page_cost, b, format_duration(w, wait), format_duration(p->target_wait, target),
              w <= p->target_wait ? ": no storm can exceed it" : "");
 }

@@ -53,7 +53,7 @@ static const char help[] =
     "Exit codes: 0 done; 1 failed; 2 usage; 69 this kernel has no knob; 75 another pcptuned\n"
     "runs; 77 not permitted (not root); 78 bad configuration.\n"
     "\n"
-    "See pcptuned(8) and pcptuned.conf(5).\n";
+    "See pcptuned(8) and /etc/pcptuned/pcptuned.conf.\n";
 
 static int choose(const char *what, const char *value, const char *const names[], size_t n)
 {

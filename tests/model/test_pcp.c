@@ -137,7 +137,7 @@ struct dump {
     enum regime regime;
     uint32_t node_cpus[2];
     uint32_t zones;          /* that have lists in use, by INDEX.md and the file */
-    const char *stale_batch; /* zones sized before all memory was there: kernel.md section 6 */
+    const char *stale_batch; /* zones sized before all memory was there (deferred init) */
 };
 
 static const struct dump dumps[] = {
@@ -184,7 +184,7 @@ static struct host_facts host_of(const struct dump *d)
 }
 
 /* Where high floats, the limits are printed, and high itself is anything (a list never used has
- * 0, one not used since a recomputation the value before: kernel.md section 6). */
+ * 0, one not used since a recomputation the value before). */
 static void compare_lists(const char *file, const struct zone_table *t, const struct zone *z,
                           const struct pcp_limits *l)
 {

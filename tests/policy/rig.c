@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-/* kernel.md section 2: the seed machine's zone, and input 01's Normal zone. */
+/* The zone of the 256-CPU machine of tests/measurements, and input 01's Normal zone. */
 #define SEED_MANAGED 291974346
 #define SEED_LOW 1636352 /* 256 * 6392: what gives the published high of 6392 */
 

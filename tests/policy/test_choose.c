@@ -10,8 +10,8 @@
 #include "choose.h"
 #include "rig.h"
 
-/* design.md section 2: the model against the busiest bucket of published histograms, with the
- * policy's c of 20 ns. */
+/* The model against the busiest bucket of published histograms
+ * (tests/measurements), with the policy's c of 20 ns. */
 static void test_published_waits(void **state)
 {
     (void)state;

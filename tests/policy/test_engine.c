@@ -459,8 +459,7 @@ static void test_one_action_at_a_time(void **state)
     assert_int_equal(engine_get_state(r.engine), ENGINE_TUNED);
 }
 
-/* One exit after the other, without an end: short lists are for a moment, not for ever (cases.md
- * row 16). */
+/* One exit after the other, without an end: short lists are for a moment, not for ever. */
 static void test_endless(void **state)
 {
     (void)state;
