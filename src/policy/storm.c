@@ -16,11 +16,14 @@
 #define DOUBT_BASE (8 * MSEC) /* at least so long must the measurement have lasted */
 #define PROOF_PAGES 4096      /* 16 MiB that went, or a sixteenth of what was announced */
 #define PROOF_SHARE 16
-#define FREED_SHARE 4 /* of what was announced, freed by whomever */
+#define FREED_SHARE                                                                                \
+    4 /* of what was announced, freed by whomever: new memory may hide the old's end */
+#define FREED_PAGES 65536 /* or 256 MiB of it: more than a few others free in 15 ms */
 
-/* Of what was announced, when the last task is gone. The first moments of a storm are not measured,
- * half of a short one perhaps. */
+/* Of what was announced, when the last task is gone. Not judged unless the first reading came in
+ * the first quarter: what was freed before it is not measured. */
 #define LITTLE_SHARE 8
+#define LITTLE_WHOLE 4
 
 /* Measured as a whole: the first reading came in the first twentieth of it. */
 #define WHOLE_SHARE 20
@@ -106,9 +109,9 @@ static uint64_t anon_gone(const struct storm *st)
 
 bool storm_freeing(const struct storm *st)
 {
-    uint64_t proof = st->bounded / PROOF_SHARE;
+    uint64_t proof = st->bounded / PROOF_SHARE, freed = st->bounded / FREED_SHARE;
     return anon_gone(st) >= (proof < PROOF_PAGES ? proof : PROOF_PAGES) ||
-           st->freed >= st->bounded / FREED_SHARE;
+           st->freed >= (freed < FREED_PAGES ? freed : FREED_PAGES);
 }
 
 uint64_t storm_doubt_at(const struct storm *st)
@@ -122,17 +125,22 @@ bool storm_disbelieved(const struct storm *st, uint64_t now)
            st->last.at >= st->base.at + DOUBT_BASE;
 }
 
+/* The first reading came within the first part of the storm. */
+static bool measured_from(const struct storm *st, uint64_t part)
+{
+    return st->measured && st->base.valid &&
+           st->empty_at - st->begin >= part * (st->base.at - st->begin);
+}
+
 bool storm_freed_little(const struct storm *st, uint64_t storm_pages)
 {
-    return st->measured && (st->freed < storm_pages / 2 || st->freed < st->bounded / LITTLE_SHARE);
+    return measured_from(st, LITTLE_WHOLE) &&
+           (st->freed < storm_pages / 2 || st->freed < st->bounded / LITTLE_SHARE);
 }
 
 void storm_learn(const struct storm *st, const struct snapshot *s, struct yields *y)
 {
-    bool whole = st->measured && st->base.valid &&
-                 st->empty_at - st->begin >= WHOLE_SHARE * (st->base.at - st->begin);
-
-    if (!st->doubted && !whole)
+    if (!st->doubted && !measured_from(st, WHOLE_SHARE))
         return;
     for (uint32_t i = 0; i < s->n_groups; i++)
         yield_learn(y, s->groups[i].id, st->bounded, st->freed);

@@ -263,6 +263,39 @@ static void test_past_peaks(void **state)
     assert_int_equal(rig_step(&r), PLAN_NONE);
 }
 
+/* The first reading came late: what was freed before it is not known, so nothing is concluded. */
+static void test_late_base(void **state)
+{
+    (void)state;
+    rig_exits(&r, 0, 9, 256, 2304, 0);
+    assert_int_equal(rig_step(&r), PLAN_SET);
+    rig_freed(&r, 2200);
+    r.now += 60 * MS;
+    rig_look(&r);
+    rig_freed(&r, 80);
+    r.now += 11 * MS;
+    rig_gone(&r, 0, 9, 0);
+    rig_look(&r);
+    rig_pass(&r, 900 * MS);
+    assert_int_equal(r.restores, 0);
+    rig_pass(&r, 200 * MS);
+    assert_int_equal(r.restores, 1);
+    assert_int_equal(r.acted.reason, REASON_CALM);
+}
+
+/* Memory that others take at the same time hides the fall of nr_anon; pgfree tells. */
+static void test_storm_under_pressure(void **state)
+{
+    (void)state;
+    rig_exits(&r, 0, 18, 6144, -1, 0);
+    assert_int_equal(rig_step(&r), PLAN_SET);
+    rig_pass(&r, MS);
+    rig_freed(&r, 300);
+    r.truth.nr_anon += 300 * PAGES_PER_MIB;
+    rig_pass(&r, 100 * MS);
+    assert_int_equal(r.restores, 0);
+}
+
 /* A task that hangs keeps its group: the next storm of the group is judged by its own tasks. */
 static void test_group_that_stays(void **state)
 {
@@ -1006,6 +1039,8 @@ int main(void)
         TEST(test_doubt_time, start_small),
         TEST(test_bounded_by_cgroup, start_small),
         TEST(test_past_peaks, start_small),
+        TEST(test_late_base, start_small),
+        TEST(test_storm_under_pressure, start_small),
         TEST(test_group_that_stays, start_small),
         TEST(test_foreign, start_small),
         TEST(test_pinned_meanwhile, start_small),

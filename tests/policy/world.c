@@ -331,7 +331,7 @@ void world_event(struct world *w)
     } else if (w->story == STORY_TRICKLE ? w->now >= w->trickle_at : world_chance(w, 25)) {
         exits(w);
     }
-    if (w->foreigners && world_random(w, 200) == 0)
+    if (w->foreigners && world_random(w, 60) == 0)
         foreign_write(w);
     if (world_random(w, 400) == 0)
         lose_or_find(w, world_chance(w, 50) ? SIGNAL_TASKSTATS : SIGNAL_VMSTAT);
