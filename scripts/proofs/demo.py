@@ -29,22 +29,26 @@ def widest_wait(text):
     return float(m[1]) * {"ns": 1, "us": 1e3, "ms": 1e6}[m[2]]
 
 
-def show(daemon, begin):
-    for e in daemon.events[begin:]:
+def show(events):
+    for e in events:
         if e["event"] not in ("started", "stopped") and e["level"] <= 6:
             print(f"  {'would be: ' if e['dry_run'] else ''}{e['message']}")
 
 
 def storm(label, settings, size, *args):
+    """The storm as pcpbench saw it, and the daemon's events from its first SIGKILL on: other
+    programs' exits may have begun a storm of their own before."""
     title(label)
+    where = ["--cgroup=/pcptuned-demo"] if ROOT else []
     with Daemon(settings, args=args) as d:
         quiet_machine()
-        begin, before = len(d.events), read_fraction()
-        result = bench(f"--tasks={TASKS}", f"--size={size}M", "--bystander=shared")
-        d.wait_for(lambda e: e["event"] in ("restored", "left-alone"), 5, begin)
-        show(d, begin)
-        events = d.events[begin:]
-    seen = result["storms"][0]
+        before = read_fraction()
+        result = bench(f"--tasks={TASKS}", f"--size={size}M", "--bystander=shared", *where)
+        seen = result["storms"][0]
+        d.wait_for(lambda e: e["event"] in ("restored", "left-alone")
+                   and e["monotonic_ns"] > seen["last_exit_ns"], 5)
+        events = [e for e in d.events if e["monotonic_ns"] > seen["kill_ns"]]
+        show(events)
     during = seen["bystander"]["during"]
     print(f"  (exit of all took {ms(seen['exit_total_ns']):.0f} ms; the bystander's page faults "
           f"meanwhile: p50 {during['p50_ns'] / 1e3:.1f} us, p99 {during['p99_ns'] / 1e3:.1f} us, "
@@ -54,10 +58,11 @@ def storm(label, settings, size, *args):
 
 def timeline(seen, events, before):
     kill = seen["kill_ns"]
-    act = next((e for e in events if e["event"] == "storm" and e["written_at_ns"] >= kill), None)
-    end = next((e for e in events if e["event"] == "restored"), None)
-    if not act or not end:
-        print("  no timeline: nothing was written in this storm")
+    act = next((e for e in events if e["event"] == "storm"), None)
+    end = act and next((e for e in events if e["event"] == "restored"
+                        and e["storm"] == act["storm"]), None)
+    if not end:
+        print("  no timeline: a storm of somebody else's was on already")
         return False
     print("\n  ms after the first SIGKILL")
     rows = [(0, "first SIGKILL"),
