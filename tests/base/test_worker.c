@@ -63,7 +63,7 @@ static void finish_job(struct worker *w)
 static void count_warm_up(void *arg)
 {
     struct job *j = arg;
-    j->warm_ups++;
+    __atomic_add_fetch(&j->warm_ups, 1, __ATOMIC_RELEASE);
 }
 
 /* A roused thread takes the job that comes, and goes back to sleep when none does. */
@@ -86,8 +86,6 @@ static void test_rouse(void **state)
         assert_int_equal(j.runs, i);
     }
     assert_true(j.warm_ups <= 100);
-    if (CPU_COUNT(&all) > 1)
-        assert_true(j.warm_ups > 0);
 
     /* Where both share a CPU it must not poll, or the job would never come. */
     CPU_ZERO(&one);
@@ -98,6 +96,46 @@ static void test_rouse(void **state)
     finish_job(w);
     pthread_setaffinity_np(pthread_self(), sizeof(all), &all);
     worker_rouse(w);
+    assert_true(worker_free(w, NSEC_INFINITY));
+}
+
+static int nth_cpu(const cpu_set_t *set, int n)
+{
+    int cpu = 0;
+    while (!CPU_ISSET((unsigned)cpu, set) || n-- > 0)
+        cpu++;
+    return cpu;
+}
+
+static void pin(int cpu)
+{
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET((unsigned)cpu, &one);
+    assert_int_equal(pthread_setaffinity_np(pthread_self(), sizeof(one), &one), 0);
+}
+
+/* With a CPU of its own the roused thread warms up, job or not. */
+static void test_warm_up(void **state)
+{
+    (void)state;
+    struct worker *w = NULL;
+    struct job j = {.warm_ups = 0};
+    cpu_set_t all;
+
+    sched_getaffinity(0, sizeof(all), &all);
+    if (CPU_COUNT(&all) < 2) {
+        puts("SKIP: one CPU, and a thread that shares it does not warm up");
+        skip();
+    }
+    pin(nth_cpu(&all, 0)); /* which the new thread inherits */
+    assert_int_equal(worker_new(run_job, count_warm_up, &j, 0, &w), 0);
+    pin(nth_cpu(&all, 1));
+    worker_rouse(w);
+    for (int ms = 0; ms < 10000 && __atomic_load_n(&j.warm_ups, __ATOMIC_ACQUIRE) == 0; ms++)
+        usleep(1000);
+    assert_int_equal(__atomic_load_n(&j.warm_ups, __ATOMIC_ACQUIRE), 1);
+    pthread_setaffinity_np(pthread_self(), sizeof(all), &all);
     assert_true(worker_free(w, NSEC_INFINITY));
 }
 
@@ -242,6 +280,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rouse),
+        cmocka_unit_test(test_warm_up),
         cmocka_unit_test(test_submit_collect),
         cmocka_unit_test(test_busy_until_collected),
         cmocka_unit_test(test_free_waits_for_job),
