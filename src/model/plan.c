@@ -40,6 +40,11 @@ const char *outcome_name(enum outcome_kind k)
     return (unsigned)k < OUTCOME_MAX ? names[k] : "unknown";
 }
 
+static const char *plural(uint32_t n)
+{
+    return n == 1 ? "" : "s";
+}
+
 #define WAIT_BUF 24
 
 /* base/units is not ours to use: model knows nobody. Microseconds are what the target is in. */
@@ -80,8 +85,8 @@ static void say_threat(struct text *t, const struct evidence_numbers *w)
     say(t,
         "%" PRIu32 " task%s in flight (%" PRIu32 " in this storm, most of %s), %" PRIu64
         " pages: W = %" PRIu32 " x %" PRIu64 "ns x %" PRIu32 " = %s",
-        w->tasks, w->tasks == 1 ? "" : "s", w->tasks_total, w->group[0] ? w->group : "unknown",
-        w->pages, w->n_now, w->page_cost, w->b_before, wait(w->w_before, before));
+        w->tasks, plural(w->tasks), w->tasks_total, w->group[0] ? w->group : "unknown", w->pages,
+        w->n_now, w->page_cost, w->b_before, wait(w->w_before, before));
 }
 
 static void describe_change(const struct evidence_numbers *w, struct text *t)
@@ -91,7 +96,7 @@ static void describe_change(const struct evidence_numbers *w, struct text *t)
     say_threat(t, w);
     say(t, " > %s; b %" PRIu32 " -> %" PRIu32 " makes it %s for %" PRIu32 " task%s%s",
         wait(w->target, target), w->b_before, w->b_after, wait(w->w_after, after), w->n_planned,
-        w->n_planned == 1 ? "" : "s", w->w_after > w->target ? ", the best that can be had" : "");
+        plural(w->n_planned), w->w_after > w->target ? ", the best that can be had" : "");
 }
 
 /* Why nothing is done, where that takes no number. */
@@ -146,19 +151,19 @@ static void describe_end(enum reason r, const struct evidence_numbers *w, struct
 
     if (r == REASON_CALM)
         say(t,
-            "over after %" PRIu64 "ms: %" PRIu32 " tasks announced %" PRIu64 " pages, %" PRIu64
+            "over after %" PRIu64 "ms: %" PRIu32 " task%s announced %" PRIu64 " pages, %" PRIu64
             " pages were freed meanwhile; originals restored",
-            ms, w->tasks_total, w->announced, w->freed);
+            ms, w->tasks_total, plural(w->tasks_total), w->announced, w->freed);
     else if (r == REASON_FALSE_ALARM)
         say(t,
-            "false alarm: %" PRIu32 " tasks announced %" PRIu64 " pages, and after %" PRIu64
+            "false alarm: %" PRIu32 " task%s announced %" PRIu64 " pages, and after %" PRIu64
             "ms %" PRIu64 " were freed; originals restored",
-            w->tasks_total, w->announced, ms, w->freed);
+            w->tasks_total, plural(w->tasks_total), w->announced, ms, w->freed);
     else if (r == REASON_TOO_LONG)
         say(t,
-            "no end after %" PRIu64 "ms: %" PRIu32 " tasks announced %" PRIu64
+            "no end after %" PRIu64 "ms: %" PRIu32 " task%s announced %" PRIu64
             " pages; originals restored, left alone until it is over",
-            ms, w->tasks_total, w->announced);
+            ms, w->tasks_total, plural(w->tasks_total), w->announced);
     else
         say(t, "originals restored (%s)", reason_name(r));
 }

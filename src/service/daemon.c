@@ -45,6 +45,7 @@ struct daemon {
 
     enum engine_state state; /* as last seen */
     bool hang_told;
+    bool unreadable; /* the last reading of the sysctls failed, and that was told */
     nsec_t hang_since, read_at;
     bool recovered;
 };
@@ -333,9 +334,13 @@ static void recovered(struct daemon *d, const struct outcome *o)
 
 static void first_values(struct daemon *d, const struct job *job)
 {
+    bool told = d->unreadable;
+    d->unreadable = job->error < 0;
     if (job->error < 0) {
-        tell(d, EVENT_NOTICE, LEVEL_WARNING, "the sysctls cannot be read: %s",
-             strerror(-job->error));
+        if (!told)
+            tell(d, EVENT_NOTICE, LEVEL_WARNING,
+                 "the sysctls cannot be read: %s; read again each minute, ignoring",
+                 strerror(-job->error));
         return;
     }
     if (!watch_snapshot(d->watch)->knobs_known) {

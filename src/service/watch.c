@@ -112,7 +112,7 @@ static void open_psi(struct watch *w)
     }
     w->psi_fd = psi_trigger(PSI_MEMORY, PSI_STALL, PSI_WINDOW, &window);
     if (w->psi_fd < 0)
-        say(w, EVENT_SIGNAL, LEVEL_INFO, "no trigger on memory pressure: %s; its totals are read",
+        say(w, EVENT_SIGNAL, LEVEL_INFO, "no trigger on memory pressure: %s; everything else works",
             strerror(-w->psi_fd));
 }
 
@@ -294,7 +294,7 @@ void watch_psi(struct watch *w, uint32_t events)
 {
     if (events & EPOLLERR) {
         say(w, EVENT_SIGNAL, LEVEL_NOTICE,
-            "the trigger on memory pressure is void; its totals are read at each tick instead");
+            "the trigger on memory pressure is void; everything else works");
         closep(&w->psi_fd);
         w->psi_fd = -1;
     }

@@ -5,7 +5,7 @@
 
 #include "pcp.h"
 
-/* The moving parts of a per-CPU page list (mm/page_alloc.c of each regime of kernel.md): how many
+/* The moving parts of a per-CPU page list (mm/page_alloc.c of each regime): how many
  * pages go through zone->lock, and when. Pure. The limits between which they move are model/pcp's.
  * Counts are in base pages and of type int, as in the kernel. One list stands for all
  * migrate types and orders. */
