@@ -3,8 +3,11 @@
 
 #include "hold.h"
 
-/* Excess of at most this share of the storm lengthens it by as much, and is drained in passing. */
-#define EXCESS_SHARE 8
+/* Excess of at most this share of the storm lengthens it by as much, and is drained in passing.
+ * Lists that are in use hold a low watermark in all; a first exit of 256 MiB on 2 CPUs is worth
+ * that. */
+#define EXCESS_SHARE 4
+#define FIRST_OF 2 /* a first exit seldom comes alone */
 
 /* A huge page is one list entry for 512 base pages (pcp_allowed_order(), mm/page_alloc.c), and a
  * hold costs what its entries cost. */
@@ -52,8 +55,7 @@ void assess_threat(const struct params *p, const struct snapshot *s, const struc
 
 /* What lowering high costs: every page above it goes through the lock too, at the expense of
  * whoever frees next, and in R4 up to a whole list in one hold of decay_pcp_high() (180,000 pages
- * seen on 6.18). In R2 and R3 the lists are short, and idle CPUs keep theirs. The storm is taken
- * for as large as it is planned for. */
+ * seen on 6.18). In R2 and R3 the lists are short, and idle CPUs keep theirs. */
 static bool affordable(const struct snapshot *s, const struct estimate *est,
                        const struct threat *threat, struct choice *c)
 {
@@ -61,7 +63,7 @@ static bool affordable(const struct snapshot *s, const struct estimate *est,
         return true;
     c->excess = pcp_excess(s->host, s->zones, c->values.value[KNOB_FRACTION],
                            pcp_scale(s->host, &c->values), &c->excess_cpus);
-    return c->excess <= est->pages / EXCESS_SHARE * c->n_planned / (threat->n ? threat->n : 1);
+    return c->excess <= est->pages * (threat->n == 1 ? FIRST_OF : 1) / EXCESS_SHARE;
 }
 
 /* Takes the fraction besides what the scale gave, where that is shorter and worth its price. */

@@ -77,7 +77,8 @@ static void note_proof(struct engine *e)
 {
     struct storm *st = &e->storm;
 
-    if (st->on && !claim_held(&e->claim) && st->base.valid && storm_freeing(st))
+    if (st->on && !claim_held(&e->claim) && st->base.valid && storm_freeing(st) &&
+        storm_exceeds(st))
         st->trust_all = true;
 }
 

@@ -89,13 +89,15 @@ void estimate_storm(const struct params *p, const struct snapshot *s, struct yie
         const struct exit_group *g = &s->groups[i];
         uint64_t total = min_u64(g->announced, g->anon);
         uint64_t bounded = g->tasks_total ? total / g->tasks_total * g->tasks : 0;
-        uint64_t pages = scale_by(bounded, trust_all ? YIELD_ONE : yield_get(y, g->id));
+        uint32_t share = yield_get(y, g->id);
+        uint64_t pages = scale_by(bounded, trust_all ? YIELD_ONE : share);
 
         ret->tasks += tasks_that_count(p, s, g, pages);
         ret->tasks_total += g->tasks_total;
         ret->announced += g->announced;
         ret->bounded_total += total;
         ret->bounded += bounded;
+        ret->expected += scale_by(total, share);
         ret->pages += pages;
         huge_pages += pages / 1024 * huge_share(g, &s->vm);
         if (g->announced > most) {

@@ -33,6 +33,7 @@ struct estimate {
     uint64_t bounded_total;     /* of those, at most the anonymous memory of the groups' cgroups */
     uint64_t bounded;           /* of those, the share of the tasks that are in flight still */
     uint64_t pages;             /* of those, what the learned yields leave: what is to come */
+    uint64_t expected;          /* pages that all of it frees by the learned yields */
     uint32_t huge;              /* share of huge pages, in 1/1024: one list entry for 512 pages */
     char group[GROUP_NAME_MAX]; /* the one that announced most */
 };

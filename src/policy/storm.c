@@ -14,11 +14,14 @@
  * tasks as CPUs it still had its turn after 15 ms. What has freed nothing by then is no storm. */
 #define DOUBT_AFTER (15 * MSEC)
 #define DOUBT_BASE (8 * MSEC) /* at least so long must the measurement have lasted */
-#define PROOF_PAGES 4096      /* 16 MiB that went, or a sixteenth of what was announced */
-#define PROOF_SHARE 16
+#define PROOF_PAGES 16384     /* 64 MiB that went, or a quarter of what was announced */
+#define PROOF_SHARE 4
 #define FREED_SHARE                                                                                \
     4 /* of what was announced, freed by whomever: new memory may hide the old's end */
 #define FREED_PAGES 65536 /* or 256 MiB of it: more than a few others free in 15 ms */
+
+/* Times what such exits freed before: then this is another kind of storm. */
+#define EXCEEDS 2
 
 /* Of what was announced, when the last task is gone. Not judged unless the first reading came in
  * the first quarter: what was freed before it is not measured. */
@@ -79,6 +82,7 @@ void storm_begin(struct storm *st, uint64_t id, const struct snapshot *s,
 void storm_note(struct storm *st, const struct snapshot *s, const struct estimate *est,
                 bool vm_fresh)
 {
+    st->expected = est->expected;
     if (s->signals[SIGNAL_TASKSTATS]) {
         st->announced = less(est->announced, st->announced_before);
         st->bounded = less(est->bounded_total, st->bounded_before);
@@ -112,6 +116,12 @@ bool storm_freeing(const struct storm *st)
     uint64_t proof = st->bounded / PROOF_SHARE, freed = st->bounded / FREED_SHARE;
     return anon_gone(st) >= (proof < PROOF_PAGES ? proof : PROOF_PAGES) ||
            st->freed >= (freed < FREED_PAGES ? freed : FREED_PAGES);
+}
+
+bool storm_exceeds(const struct storm *st)
+{
+    uint64_t gone = anon_gone(st);
+    return (gone > st->freed ? gone : st->freed) > EXCEEDS * st->expected;
 }
 
 uint64_t storm_doubt_at(const struct storm *st)

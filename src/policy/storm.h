@@ -30,6 +30,7 @@ struct storm {
     struct vm_counters base, last;
     struct plan peak; /* the decision with the largest W, when it is left alone */
     uint64_t announced, bounded, freed;
+    uint64_t expected;                         /* to be freed in all, by the learned yields */
     uint64_t announced_before, bounded_before; /* of tasks that were gone when it began */
     uint32_t tasks_before;
     uint32_t tasks_total;
@@ -53,6 +54,9 @@ void storm_note_vm(struct storm *st, const struct vm_counters *vm);
 
 /* Anonymous memory went, or so much was freed that new memory elsewhere may hide it. */
 bool storm_freeing(const struct storm *st);
+
+/* More went than such exits freed before: what was learned does not hold for this storm. */
+bool storm_exceeds(const struct storm *st);
 
 /* Long enough watched, and what was announced is not being freed. */
 bool storm_disbelieved(const struct storm *st, uint64_t now);
