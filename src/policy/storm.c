@@ -11,14 +11,14 @@
 #define SUSPICIOUS_SHARE 8
 
 /* A task that frees at all frees 7000 pages a millisecond; under three times as many runnable
- * tasks as CPUs it still had its turn after 15 ms. What has freed nothing by then is no storm. */
-#define DOUBT_AFTER (15 * MSEC)
+ * tasks as CPUs it still had its turn after 12 ms. What has freed nothing by then is no storm. */
+#define DOUBT_AFTER (12 * MSEC)
 #define DOUBT_BASE (8 * MSEC) /* at least so long must the measurement have lasted */
 #define PROOF_PAGES 16384     /* 64 MiB that went, or a quarter of what was announced */
 #define PROOF_SHARE 4
 #define FREED_SHARE                                                                                \
     4 /* of what was announced, freed by whomever: new memory may hide the old's end */
-#define FREED_PAGES 65536 /* or 256 MiB of it: more than a few others free in 15 ms */
+#define FREED_PAGES 65536 /* or 256 MiB of it: more than a few others free in 12 ms */
 
 /* Times what such exits freed before: then this is another kind of storm. */
 #define EXCEEDS 2

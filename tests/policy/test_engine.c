@@ -218,13 +218,13 @@ static void test_false_alarm(void **state)
     assert_true(r.now - begin < 20 * SECOND);
 }
 
-/* The moment of the doubt: not before 15 ms, not after 20. */
+/* The moment of the doubt: not before 12 ms, not after 20. */
 static void test_doubt_time(void **state)
 {
     (void)state;
     rig_exits(&r, 0, 9, 512, -1, 0);
     rig_step(&r);
-    rig_pass(&r, 14 * MS);
+    rig_pass(&r, 11 * MS);
     assert_int_equal(r.restores, 0);
     rig_pass(&r, 5 * MS);
     assert_int_equal(r.restores, 1);
