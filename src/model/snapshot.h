@@ -51,7 +51,8 @@ struct snapshot {
     uint64_t message_at;                 /* when the last message that brought a task came; 0 */
     uint32_t node_tasks[HOST_NODES_MAX]; /* the same by node of the CPU they exit on */
 
-    struct vm_counters vm;
+    struct vm_counters vm;       /* last reading of vmstat */
+    struct vm_counters zones_vm; /* the one that was taken together with zones */
     struct psi_line psi_memory_some, psi_cpu_some;
 
     bool knobs_known;

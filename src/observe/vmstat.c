@@ -121,6 +121,9 @@ int meminfo_total(uint64_t *ret)
 #else /* libprocps 3.3, whose counters are global variables */
 
 #include <proc/sysinfo.h>
+#include <pthread.h>
+
+static pthread_mutex_t globals = PTHREAD_MUTEX_INITIALIZER;
 
 struct vmstat {
     uint64_t page_kb;
@@ -148,6 +151,7 @@ int vmstat_read(struct vmstat *v, struct vm_counters *ret)
 {
     struct vm_counters c = {.valid = true, .at = clock_monotonic()};
 
+    pthread_mutex_lock(&globals);
     vminfo();
     meminfo();
     c.pgfree = vm_pgfree;
@@ -157,6 +161,7 @@ int vmstat_read(struct vmstat *v, struct vm_counters *ret)
     c.nr_free = kb_main_free / v->page_kb;
     /* It keeps anonymous pages to itself: all pages on the LRU lists are an upper bound. */
     c.nr_anon = (kb_active + kb_inactive) / v->page_kb;
+    pthread_mutex_unlock(&globals);
     if (c.pgfree == 0 && c.nr_anon == 0)
         return -EBADMSG;
     *ret = c;

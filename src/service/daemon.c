@@ -203,10 +203,18 @@ static int on_exits(sd_event_source *source, int fd, uint32_t events, void *arg)
     struct daemon *d = arg;
     (void)source, (void)fd, (void)events;
 
-    if (engine_idle(d->engine))
+    bool first = engine_idle(d->engine);
+    struct vm_counters vm;
+
+    if (first)
         jobs_rouse(d->jobs);
-    if (watch_exits(d->watch, clock_monotonic()))
-        step(d);
+    if (!watch_exits(d->watch, clock_monotonic()))
+        return 0;
+    if (first) {
+        jobs_seen(d->jobs, &vm);
+        watch_seen(d->watch, &vm);
+    }
+    step(d);
     return 0;
 }
 

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "jobs.h"
 
+#include <pthread.h>
+
 #include "knobs.h"
+#include "vmstat.h"
 #include "worker.h"
 
 /* That of the loop, so that the scheduler wakes it on another CPU (select_task_rq_rt()): a higher
@@ -13,6 +16,9 @@ struct jobs {
     struct actuator *actuator;
     struct job current, next;
     bool has_next;
+    struct vmstat *vmstat; /* the thread's own; NULL: none */
+    pthread_mutex_t lock;  /* of vm, which the roused thread reads while the loop is at the exits */
+    struct vm_counters vm;
     bool yield[KNOB_MAX]; /* to be handed over before the next job */
 };
 
@@ -40,9 +46,15 @@ static void run(void *arg)
 /* What a write will need has been touched then: half of its time with cold caches. */
 static void warm_up(void *arg)
 {
+    struct jobs *j = arg;
     struct knob_values v;
-    (void)arg;
+    struct vm_counters vm = {.valid = false};
 
+    if (j->vmstat && vmstat_read(j->vmstat, &vm) >= 0) {
+        pthread_mutex_lock(&j->lock);
+        j->vm = vm;
+        pthread_mutex_unlock(&j->lock);
+    }
     (void)knobs_read(&v);
 }
 
@@ -52,9 +64,13 @@ int jobs_new(struct actuator *a, struct jobs **ret)
 
     if (!j)
         return -ENOMEM;
+    pthread_mutex_init(&j->lock, NULL);
+    (void)vmstat_open(&j->vmstat); /* without it the loop's own readings must do */
     int r = worker_new(run, warm_up, j, WRITER_PRIORITY, &j->worker);
-    if (r < 0)
+    if (r < 0) {
+        vmstat_close(j->vmstat);
         return r;
+    }
     j->actuator = a;
     *ret = TAKE_PTR(j);
     return 0;
@@ -67,6 +83,7 @@ bool jobs_free(struct jobs *j, nsec_t patience)
     if (!worker_free(j->worker, patience))
         return false;
     actuator_close(j->actuator);
+    vmstat_close(j->vmstat);
     free(j);
     return true;
 }
@@ -97,6 +114,13 @@ int jobs_submit(struct jobs *j, const struct job *job, nsec_t now)
 void jobs_rouse(struct jobs *j)
 {
     worker_rouse(j->worker);
+}
+
+void jobs_seen(struct jobs *j, struct vm_counters *ret)
+{
+    pthread_mutex_lock(&j->lock);
+    *ret = j->vm;
+    pthread_mutex_unlock(&j->lock);
 }
 
 int jobs_fd(const struct jobs *j)

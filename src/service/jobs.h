@@ -4,6 +4,7 @@
 #include "actuate.h"
 #include "macros.h"
 #include "plan.h"
+#include "snapshot.h"
 
 /* Everything that touches a sysctl, one after the other in a thread of its own: the kernel may
  * hold pcp_batch_high_lock for as long as a memory offline takes. */
@@ -37,6 +38,9 @@ int jobs_submit(struct jobs *j, const struct job *job, nsec_t now);
 
 /* A job may come in a moment: its thread is woken beforehand. */
 void jobs_rouse(struct jobs *j);
+
+/* The reading of vmstat that the roused thread took meanwhile, or an older one, or none. */
+void jobs_seen(struct jobs *j, struct vm_counters *ret);
 
 /* Readable when jobs_collect() has something. */
 int jobs_fd(const struct jobs *j);

@@ -54,6 +54,7 @@ void watch_zoneinfo(struct watch *w, nsec_t now)
     w->zoneinfo_bad_told = r < 0;
     if (r >= 0)
         w->s.zones_at = now;
+    w->s.zones_vm.valid = w->vmstat && vmstat_read(w->vmstat, &w->s.zones_vm) >= 0;
     if (r >= 0 && told)
         say(w, EVENT_SIGNAL, LEVEL_NOTICE, ZONEINFO_PATH " can be read again");
     if (r >= 0 || told)
@@ -261,6 +262,12 @@ bool watch_exits(struct watch *w, nsec_t now)
 nsec_t watch_deadline(const struct watch *w)
 {
     return w->exits ? exits_deadline(w->exits) : NSEC_INFINITY;
+}
+
+void watch_seen(struct watch *w, const struct vm_counters *vm)
+{
+    if (w->s.signals[SIGNAL_VMSTAT] && vm->at > w->s.vm.at)
+        w->s.vm = *vm;
 }
 
 void watch_look(struct watch *w)

@@ -35,6 +35,9 @@ int watch_psi_fd(const struct watch *w);
 bool watch_exits(struct watch *w, nsec_t now);
 nsec_t watch_deadline(const struct watch *w);
 
+/* Somebody else's reading of vmstat, where it is newer. */
+void watch_seen(struct watch *w, const struct vm_counters *vm);
+
 /* A fresh reading of vmstat. */
 void watch_look(struct watch *w);
 

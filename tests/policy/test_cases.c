@@ -342,7 +342,7 @@ static void test_10_giant(void **state)
     exits(1, 800 * GIB);
     assert_int_equal(r.sets, 1);
     rig_pass(&r, MS);
-    rig_freed(&r, 200); /* a task alone frees 27 MiB a millisecond */
+    rig_freed(&r, 200);                    /* a task alone frees 27 MiB a millisecond */
     for (unsigned i = 0; i < 18000; i++) { /* three minutes, with others in its way */
         rig_freed(&r, 40);
         rig_pass(&r, 10 * MS);

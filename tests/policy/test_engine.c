@@ -285,6 +285,45 @@ static void test_past_peaks_again(void **state)
     assert_int_equal(r.restores, 1);
 }
 
+/* What the lists hold is known without zone->lock: they filled, or emptied, since zoneinfo was
+ * read. */
+static void test_lists_since(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *what;
+        uint32_t count;   /* in each list when zoneinfo was read */
+        int64_t freed;    /* pages given back since, */
+        int64_t to_buddy; /* and those of them that nr_free counts */
+        enum plan_action action;
+    } table[] = {
+        {"empty then and now", 0, 0, 0, PLAN_SET},
+        {"all that was freed went to the buddy lists", 0, 400000, 400000, PLAN_SET},
+        {"filled since", 0, 400000, 100000, PLAN_NONE},
+        {"full then", 150000, 0, 0, PLAN_NONE},
+        {"full then, emptied by allocation since", 150000, -300000, 0, PLAN_SET},
+    };
+
+    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+        static struct rig q;
+        rig_start(&q, &MACHINE_SMALL);
+        q.params.target_wait = 20 * US;
+        for (uint32_t k = 0; k < q.table.n_lists; k++)
+            q.lists[k].count = table[i].count;
+        q.truth.pgfree = q.truth.pgalloc = q.truth.nr_free = 1000000;
+        q.s.zones_vm = q.truth;
+        q.s.zones_vm.at = q.now;
+        q.now += 5 * SECOND;
+        q.truth.pgfree += table[i].freed > 0 ? (uint64_t)table[i].freed : 0;
+        q.truth.pgalloc += table[i].freed < 0 ? (uint64_t)-table[i].freed : 0;
+        q.truth.nr_free += (uint64_t)table[i].to_buddy;
+        rig_exits(&q, 0, 1, 256, 2304, 0);
+        if (rig_look(&q) != table[i].action)
+            fail_msg("%s: excess %lu", table[i].what, (unsigned long)q.acted.why.excess);
+        rig_stop(&q);
+    }
+}
+
 /* The first reading came late: what was freed before it is not known, so nothing is concluded. */
 static void test_late_base(void **state)
 {
@@ -1062,6 +1101,7 @@ int main(void)
         TEST(test_bounded_by_cgroup, start_small),
         TEST(test_past_peaks, start_small),
         TEST(test_past_peaks_again, start_small),
+        cmocka_unit_test(test_lists_since),
         TEST(test_late_base, start_small),
         TEST(test_storm_under_pressure, start_small),
         TEST(test_group_that_stays, start_small),
