@@ -207,27 +207,19 @@ int pcp_scale_for(const struct host_facts *host, const struct zone_table *t, int
 }
 
 uint64_t pcp_excess(const struct host_facts *host, const struct zone_table *t, int fraction,
-                    unsigned scale, uint32_t *ret_cpus)
+                    unsigned scale)
 {
     uint64_t excess = 0;
-    uint32_t cpus = 0;
 
     for (uint32_t i = 0; i < t->n_zones; i++) {
         struct pcp_zone p;
         if (!pcp_zone_of(host, t, i, &p))
             continue;
         uint32_t high = pcp_limits(host->regime, &p, fraction, scale).high_max;
-        uint32_t zone_cpus = 0;
         for (uint32_t k = 0; k < t->zones[i].n_lists; k++) {
             uint32_t count = t->lists[t->zones[i].first_list + k].count;
-            if (count > high) {
-                excess += count - high;
-                zone_cpus++;
-            }
+            excess += count > high ? count - high : 0;
         }
-        if (zone_cpus > cpus)
-            cpus = zone_cpus;
     }
-    *ret_cpus = cpus;
     return excess;
 }

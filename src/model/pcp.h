@@ -63,6 +63,6 @@ int pcp_scale_for(const struct host_facts *host, const struct zone_table *t, int
                   uint32_t max_hold, int lo, int hi, int *ret_scale, uint32_t *ret_hold);
 
 /* Excess: pages that the lists hold above what high may be after fraction is written, by the
- * last reading: they all go through zone->lock. *ret_cpus: on how many CPUs. */
+ * last reading: they all go through zone->lock. */
 uint64_t pcp_excess(const struct host_facts *host, const struct zone_table *t, int fraction,
-                    unsigned scale, uint32_t *ret_cpus);
+                    unsigned scale);

@@ -125,9 +125,9 @@ static void say_why_not(struct text *t, enum reason r, const struct evidence_num
         say(t, " > %s, but no knob value within bounds makes a hold shorter", target);
     else if (r == REASON_PRICE)
         say(t,
-            " > %s, but b = %" PRIu32 " would first drain %" PRIu64 " pages of %" PRIu32
-            " CPUs' lists, W = %s: left alone",
-            target, w->b_after, w->excess, w->excess_cpus, wait(w->w_after, after));
+            " > %s, but b = %" PRIu32 " (W = %s) would first drain %" PRIu64
+            " pages of the CPUs' lists: left alone",
+            target, w->b_after, wait(w->w_after, after), w->excess);
     else if (r == REASON_YIELD)
         say(t, "; %" PRIu64 " pages were announced, but such exits have freed few before",
             w->announced);

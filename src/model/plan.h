@@ -54,7 +54,6 @@ struct evidence_numbers {
     uint64_t target;            /* ns */
     uint64_t page_cost;         /* ns: c of W = N c b */
     uint64_t excess;            /* pages to drain because of the write */
-    uint32_t excess_cpus;
     uint64_t message_at;        /* when the storm's first message came */
     uint64_t since;             /* ns from storm begin to this decision */
     uint32_t repeats;           /* storms like this one that were not reported since the last */

@@ -66,10 +66,9 @@ static int64_t lists_growth(const struct snapshot *s)
     return (int64_t)(freed - taken - (now->nr_free - then->nr_free));
 }
 
-static uint64_t excess_now(const struct snapshot *s, int fraction, unsigned scale,
-                           uint32_t *ret_cpus)
+static uint64_t excess_now(const struct snapshot *s, int fraction, unsigned scale)
 {
-    uint64_t then = pcp_excess(s->host, s->zones, fraction, scale, ret_cpus);
+    uint64_t then = pcp_excess(s->host, s->zones, fraction, scale);
     int64_t growth = lists_growth(s);
 
     if (growth < 0)
@@ -85,8 +84,7 @@ static bool affordable(const struct snapshot *s, const struct estimate *est,
 {
     if (s->host->regime < REGIME_R4)
         return true;
-    c->excess = excess_now(s, c->values.value[KNOB_FRACTION], pcp_scale(s->host, &c->values),
-                           &c->excess_cpus);
+    c->excess = excess_now(s, c->values.value[KNOB_FRACTION], pcp_scale(s->host, &c->values));
     return c->excess <= est->pages * (threat->n == 1 ? FIRST_OF : 1) / EXCESS_SHARE;
 }
 

@@ -25,7 +25,6 @@ struct choice {
     uint32_t n_planned, b_after;
     uint64_t w_after;
     uint64_t excess;
-    uint32_t excess_cpus;
 };
 
 /* W with the knobs at `knobs`. n and w are 0 where nothing is in flight, and with one CPU online:

@@ -29,7 +29,6 @@ static void fill_why(const struct step *x, const struct threat *t, const struct 
         .target = x->p->target_wait,
         .page_cost = x->p->page_cost,
         .excess = c->excess,
-        .excess_cpus = c->excess_cpus,
         .writes_left = budget_left(&x->e->budget, x->p->writes_per_hour, x->now),
     };
     storm_evidence(&x->e->storm, x->now, w);

@@ -215,7 +215,6 @@ static const struct recommendation *storm_tune(const struct recommend_input *in,
         add(in, list, "PCP-STORM-TUNE",
             "Run pcptuned: shorter lists while a storm lasts, the originals otherwise", now, then);
     char w[80];
-    uint32_t cpus;
 
     r->cost = batch_cost(now->b, then->b);
     r->setting = changes(&in->knobs, values);
@@ -229,14 +228,14 @@ static const struct recommendation *storm_tune(const struct recommend_input *in,
     /* In R2 and R3 idle CPUs keep what they have (choose.c). */
     uint64_t excess = r->setting.has[KNOB_FRACTION] && in->host->regime >= REGIME_R4
                           ? pcp_excess(in->host, in->zones, values->value[KNOB_FRACTION],
-                                       pcp_scale(in->host, values), &cpus)
+                                       pcp_scale(in->host, values))
                           : 0;
     if (excess > 0)
         say(r,
-            "The lists of %" PRIu32 " CPUs hold %" PRIu64
+            "The CPUs' lists hold %" PRIu64
             " pages more than that allows now; pcptuned leaves a storm alone that is not worth "
             "draining them.",
-            cpus, excess);
+            excess);
     snprintf(r->conf, sizeof(r->conf),
              "[Daemon]\nMode=apply\n\n[Policy]\nTargetWait=%" PRIu64 "us\n",
              (in->params->target_wait + USEC - 1) / USEC);

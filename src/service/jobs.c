@@ -2,7 +2,9 @@
 #include "jobs.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 
+#include "clock.h"
 #include "knobs.h"
 #include "vmstat.h"
 #include "worker.h"
@@ -19,7 +21,8 @@ struct jobs {
     struct vmstat *vmstat; /* the thread's own; NULL: none */
     pthread_mutex_t lock;  /* of vm, which the roused thread reads while the loop is at the exits */
     struct vm_counters vm;
-    bool yield[KNOB_MAX]; /* to be handed over before the next job */
+    atomic_uint asked, answered; /* readings of vm */
+    bool yield[KNOB_MAX];        /* to be handed over before the next job */
 };
 
 static void run(void *arg)
@@ -49,12 +52,14 @@ static void warm_up(void *arg)
     struct jobs *j = arg;
     struct knob_values v;
     struct vm_counters vm = {.valid = false};
+    unsigned asked = j->asked;
 
     if (j->vmstat && vmstat_read(j->vmstat, &vm) >= 0) {
         pthread_mutex_lock(&j->lock);
         j->vm = vm;
         pthread_mutex_unlock(&j->lock);
     }
+    j->answered = asked;
     (void)knobs_read(&v);
 }
 
@@ -113,11 +118,16 @@ int jobs_submit(struct jobs *j, const struct job *job, nsec_t now)
 
 void jobs_rouse(struct jobs *j)
 {
+    j->asked++;
     worker_rouse(j->worker);
 }
 
-void jobs_seen(struct jobs *j, struct vm_counters *ret)
+void jobs_seen(struct jobs *j, nsec_t patience, struct vm_counters *ret)
 {
+    nsec_t until = clock_monotonic() + patience;
+
+    while (j->answered != j->asked && clock_monotonic() < until)
+        ;
     pthread_mutex_lock(&j->lock);
     *ret = j->vm;
     pthread_mutex_unlock(&j->lock);

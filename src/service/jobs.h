@@ -39,8 +39,9 @@ int jobs_submit(struct jobs *j, const struct job *job, nsec_t now);
 /* A job may come in a moment: its thread is woken beforehand. */
 void jobs_rouse(struct jobs *j);
 
-/* The reading of vmstat that the roused thread took meanwhile, or an older one, or none. */
-void jobs_seen(struct jobs *j, struct vm_counters *ret);
+/* The reading of vmstat that the roused thread takes meanwhile, waited for up to patience (a write
+ * could not begin earlier either); else an older one, or none. */
+void jobs_seen(struct jobs *j, nsec_t patience, struct vm_counters *ret);
 
 /* Readable when jobs_collect() has something. */
 int jobs_fd(const struct jobs *j);

@@ -168,9 +168,9 @@ int watch_open(const struct params *p, watch_say say_fn, void *arg, struct watch
     w->psi_fd = -1;
     w->s.host = &w->host;
     w->s.zones = &w->zones;
+    open_vmstat(w); /* first: each reading of the lists is taken together with one of it */
     open_zoneinfo(w);
     hostfacts_read(w->s.signals[SIGNAL_ZONEINFO] ? &w->zones : NULL, &w->host);
-    open_vmstat(w);
     open_psi(w);
     open_exits(w);
     *ret = w;

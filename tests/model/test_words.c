@@ -146,7 +146,6 @@ static struct plan storm(enum plan_action action, enum reason reason)
                                  .target = 20000,
                                  .page_cost = 20,
                                  .excess = 4242,
-                                 .excess_cpus = 17,
                                  .since = 1234000000,
                                  .writes_left = 5,
                                  .group = "docker 3f2a9c01d2ab"}};
@@ -167,7 +166,7 @@ static const struct {
     {PLAN_SET, REASON_STORM_SHRANK, THREAT, "b 2016 -> 189"},
     {PLAN_NONE, REASON_WITHIN_TARGET, THREAT, "<= 20us: left alone"},
     {PLAN_NONE, REASON_NO_GAIN, THREAT, "no knob value within bounds"},
-    {PLAN_NONE, REASON_PRICE, THREAT, "drain 4242 pages of 17 CPUs' lists"},
+    {PLAN_NONE, REASON_PRICE, THREAT, "drain 4242 pages of the CPUs' lists"},
     {PLAN_NONE, REASON_YIELD, THREAT, "600000 pages were announced"},
     {PLAN_NONE, REASON_BUDGET, THREAT, "5 writes are left this hour"},
     {PLAN_NONE, REASON_NO_KNOB, THREAT, "no knob"},

@@ -417,7 +417,7 @@ static void test_13_hidden_memory(void **state)
     in.knobs = r.sysctl;
     recommend(&in, &list);
     assert_non_null(strstr(advice("PCP-STORM-TUNE")->evidence,
-                           "The lists of 72 CPUs hold 72000 pages more than that allows now"));
+                           "The CPUs' lists hold 72000 pages more than that allows now"));
 }
 
 /* 14: btrfs reads at 5 MiB/s, for a reason of its own: no storm, no write.
