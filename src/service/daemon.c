@@ -203,22 +203,33 @@ static void step(struct daemon *d)
     tell_status(d);
 }
 
+/* Where lists float, what they hold now decides whether acting is worth its price. */
+static void look_at_lists(struct daemon *d, nsec_t since)
+{
+    struct vm_counters vm;
+
+    if (watch_host(d->watch)->regime < REGIME_R4)
+        return;
+    jobs_seen(d->jobs, watch_host(d->watch)->cpus_online > 1 ? VM_PATIENCE : 0, &vm);
+    if (vm.valid && vm.at >= since)
+        watch_seen(d->watch, &vm);
+    else
+        watch_look(d->watch); /* the thread had no CPU of its own */
+}
+
 static int on_exits(sd_event_source *source, int fd, uint32_t events, void *arg)
 {
     struct daemon *d = arg;
-    (void)source, (void)fd, (void)events;
-
     bool first = engine_idle(d->engine);
-    struct vm_counters vm;
+    nsec_t now = clock_monotonic();
+    (void)source, (void)fd, (void)events;
 
     if (first)
         jobs_rouse(d->jobs);
-    if (!watch_exits(d->watch, clock_monotonic()))
+    if (!watch_exits(d->watch, now))
         return 0;
-    if (first) {
-        jobs_seen(d->jobs, watch_host(d->watch)->cpus_online > 1 ? VM_PATIENCE : 0, &vm);
-        watch_seen(d->watch, &vm);
-    }
+    if (first)
+        look_at_lists(d, now);
     step(d);
     return 0;
 }
