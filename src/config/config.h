@@ -15,6 +15,7 @@ enum config_type {
     CONFIG_NUMBER,
     CONFIG_DURATION,
     CONFIG_SIZE,
+    CONFIG_PATH, /* of a metrics file; max: bytes */
     CONFIG_MODE,
     CONFIG_ON_FOREIGN,
     CONFIG_ON_PINNED,
@@ -27,7 +28,7 @@ struct config_key {
     size_t offset, size; /* of the field in struct params */
     uint64_t min, max;   /* in the unit of params */
 };
-#define CONFIG_KEYS 22
+#define CONFIG_KEYS 23
 extern const struct config_key config_table[CONFIG_KEYS];
 
 struct config_origin {
@@ -35,10 +36,20 @@ struct config_origin {
     unsigned line;
 };
 
+#define CONFIG_TEXT PARAMS_PATH /* a value as config_format() writes it */
+
+struct config_assignment {
+    size_t key; /* index into config_table */
+    struct config_origin at;
+    char value[CONFIG_TEXT]; /* the default's where it is empty in the file */
+};
+
 #define CONFIG_ERRORS_MAX 100
 struct config_result {
     struct params params;
     struct config_origin origins[CONFIG_KEYS]; /* the assignment that won, for each key */
+    struct config_assignment *assignments; /* every one that was good, in order: the last wins */
+    size_t n_assignments;
     char **errors;   /* "FILE:LINE: [Section] Key=: what was wrong; what is accepted" */
     size_t n_errors; /* 0: params are good. All are kept up to CONFIG_ERRORS_MAX, then one more */
     char **files;    /* read, in order */
@@ -63,7 +74,6 @@ int config_set(const struct config_key *k, const char *value, struct params *p);
 
 /* The value as config_set() reads it back ("100us", "64M", "apply"), and what is accepted ("1us to
  * 1s", "yes or no"). Both return buf. */
-#define CONFIG_TEXT 64
 char *config_format(const struct config_key *k, const struct params *p, char buf[CONFIG_TEXT]);
 char *config_range(const struct config_key *k, char buf[CONFIG_TEXT]);
 

@@ -190,6 +190,7 @@ static void value_error(struct source *s, const struct config_key *k, const char
         [CONFIG_NUMBER] = {"a whole number", ""},
         [CONFIG_DURATION] = {"a duration", ", as a number and ns, us, ms, s, min or h"},
         [CONFIG_SIZE] = {"a size", ", as bytes or a number and K, M, G or T"},
+        [CONFIG_PATH] = {"such a file", ", without spaces, quotes, # and ;"},
         [CONFIG_MODE] = {"known", ""},
         [CONFIG_ON_FOREIGN] = {"known", ""},
         [CONFIG_ON_PINNED] = {"known", ""},
@@ -217,10 +218,15 @@ static void assign(struct source *s, const struct config_key *k, const char *val
     }
     s->seen[index] = s->line;
     int r = config_set(k, value, &s->r->params);
-    if (r < 0)
+    if (r < 0) {
         value_error(s, k, value, r);
-    else
-        s->r->origins[index] = (struct config_origin){.file = s->file, .line = s->line};
+        return;
+    }
+    struct config_assignment a = {.key = index, .at = {.file = s->file, .line = s->line}};
+    config_format(k, &s->r->params, a.value);
+    s->r->origins[index] = a.at;
+    if (result_add_assignment(s->r, &a) < 0)
+        s->error = -ENOMEM;
 }
 
 static int handle(void *user, const char *section, const char *name, const char *value)

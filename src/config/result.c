@@ -20,6 +20,7 @@ void config_result_done(struct config_result *r)
 {
     free_strings(r->errors, r->n_errors);
     free_strings(r->files, r->n_files);
+    free(r->assignments);
     *r = (struct config_result){0};
 }
 
@@ -55,4 +56,16 @@ int result_add_error(struct config_result *r, const char *format, ...)
 int result_add_file(struct config_result *r, const char *name)
 {
     return strings_add(&r->files, &r->n_files, strdup(name));
+}
+
+int result_add_assignment(struct config_result *r, const struct config_assignment *a)
+{
+    struct config_assignment *larger =
+        reallocarray(r->assignments, r->n_assignments + 1, sizeof(*larger));
+
+    if (!larger)
+        return -ENOMEM;
+    larger[r->n_assignments++] = *a;
+    r->assignments = larger;
+    return 0;
 }

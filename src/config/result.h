@@ -9,3 +9,5 @@
 _printf_(2, 3) int result_add_error(struct config_result *r, const char *format, ...);
 
 int result_add_file(struct config_result *r, const char *name);
+
+int result_add_assignment(struct config_result *r, const struct config_assignment *a);

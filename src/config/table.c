@@ -83,6 +83,9 @@ const struct config_key config_table[] = {
         .help = "when a knob left to somebody else is taken up again; infinity: on command"),
     KEY(Conflict, Pinned, on_pinned, ON_PINNED, 0, PINNED_MAX - 1,
         .help = "a knob that is not at its default at start: leave it, or tune it"),
+
+    KEY(Report, MetricsFile, metrics_file, PATH, 0, PARAMS_PATH - 1,
+        .help = "metrics for the textfile collector of node_exporter; empty: none"),
 };
 
 static const char *enum_name(enum config_type type, uint64_t v)
@@ -173,11 +176,37 @@ static uint64_t fetch(const struct config_key *k, const struct params *p)
     return memcpy(&v, field, sizeof(v)), v;
 }
 
+static bool is_metrics_file(const char *s)
+{
+    size_t len = strlen(s);
+
+    for (const char *c = s; *c; c++)
+        if (*c <= ' ' || *c > '~' || strchr("\"#;\\", *c))
+            return false;
+    return *s == '/' && len > strlen("/.prom") && strcmp(s + len - strlen(".prom"), ".prom") == 0;
+}
+
+static int set_path(const struct config_key *k, const char *value, struct params *p)
+{
+    char *field = (char *)p + k->offset;
+
+    if (*value && !is_metrics_file(value))
+        return -EINVAL;
+    if (strlen(value) > k->max)
+        return -ERANGE;
+    memset(field, 0, k->size);
+    memcpy(field, value, strlen(value));
+    return 0;
+}
+
 int config_set(const struct config_key *k, const char *value, struct params *p)
 {
     struct params defaults = params_default();
-    uint64_t v = fetch(k, &defaults);
+    uint64_t v = 0;
 
+    if (k->type == CONFIG_PATH)
+        return set_path(k, value, p);
+    v = fetch(k, &defaults);
     if (*value) {
         int r = parse_value(k, value, &v);
         if (r < 0)
@@ -191,7 +220,10 @@ int config_set(const struct config_key *k, const char *value, struct params *p)
 
 char *config_format(const struct config_key *k, const struct params *p, char buf[CONFIG_TEXT])
 {
-    print_value(k, fetch(k, p), buf);
+    if (k->type == CONFIG_PATH)
+        snprintf(buf, CONFIG_TEXT, "%s", (const char *)p + k->offset);
+    else
+        print_value(k, fetch(k, p), buf);
     return buf;
 }
 
@@ -212,6 +244,10 @@ char *config_range(const struct config_key *k, char buf[CONFIG_TEXT])
 
     if (k->type >= CONFIG_MODE)
         return enum_range(k, buf);
+    if (k->type == CONFIG_PATH) {
+        snprintf(buf, CONFIG_TEXT, "an absolute path that ends in .prom");
+        return buf;
+    }
     print_value(k, k->min, lo);
     print_value(k, k->max, hi);
     if (k->type == CONFIG_BOOL)

@@ -169,6 +169,41 @@ static void order_and_precedence(void **state)
     config_result_done(&r);
 }
 
+static void every_assignment_is_kept(void **state)
+{
+    static const struct {
+        const char *key, *file, *value;
+        unsigned line;
+    } expected[] = {
+        {"TargetWait", MAIN, "1us", 2},
+        {"Hold", MAIN, "3s", 4},
+        {"TargetWait", ETC "10-admin.conf", "100us", 2}, /* empty: the default's value */
+        {"TargetWait", VENDOR "90-vendor.conf", "1500us", 3},
+    };
+    struct config_result r;
+
+    (void)state;
+    write_text(MAIN, "[Policy]\nTargetWait=1us\n[Storm]\nHold=3000ms\n");
+    write_text(ETC "10-admin.conf", "[Policy]\nTargetWait=\n");
+    write_text(VENDOR "90-vendor.conf", "[Policy]\n\nTargetWait=1500us\n");
+    expect(NULL, LIST(MAIN, ETC "10-admin.conf", VENDOR "90-vendor.conf"), NONE, &r);
+    assert_int_equal(r.n_assignments, ARRAY_SIZE(expected));
+    for (size_t i = 0; i < r.n_assignments; i++) {
+        const struct config_assignment *a = &r.assignments[i];
+        assert_string_equal(config_table[a->key].name, expected[i].key);
+        assert_string_equal(a->at.file + strlen(root) + 1, expected[i].file);
+        assert_int_equal(a->at.line, expected[i].line);
+        assert_string_equal(a->value, expected[i].value);
+    }
+    config_result_done(&r);
+
+    /* what is refused is no assignment */
+    write_text(ETC "10-admin.conf", "[Policy]\nTargetWait=never\n");
+    assert_int_equal(config_load(root, NULL, &r), -EINVAL);
+    assert_int_equal(r.n_assignments, 3);
+    config_result_done(&r);
+}
+
 static void names_sort_by_byte(void **state)
 {
     struct config_result r;
@@ -343,6 +378,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         in_tree(nothing_there),
         in_tree(order_and_precedence),
+        in_tree(every_assignment_is_kept),
         in_tree(names_sort_by_byte),
         in_tree(masking),
         in_tree(empty_value_resets),
