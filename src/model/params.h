@@ -13,6 +13,8 @@ const char *mode_name(enum mode m); /* "apply", "dry-run", "off" */
 const char *on_foreign_name(enum on_foreign f);
 const char *on_pinned_name(enum on_pinned p);
 
+#define PARAMS_PATH 128
+
 struct params {
     /* [Daemon] */
     enum mode mode;
@@ -41,6 +43,9 @@ struct params {
     uint64_t
         rearm_after; /* ns after which a yielded knob is taken up again; infinity: on command */
     enum on_pinned on_pinned; /* a knob that is not at the kernel's default when we start */
+
+    /* [Report] */
+    char metrics_file[PARAMS_PATH]; /* for node_exporter's textfile collector; "": none */
 };
 
 struct params params_default(void);
