@@ -31,7 +31,7 @@ static const struct {
     {TEXT("[Polcy]\nTargetWait=1us\nnonsense=1\n"),
      "t:1: [Polcy]: unknown section; did you mean [Policy]?"},
     {TEXT("[Match]\n"), "t:1: [Match]: unknown section; accepted are [Daemon], [Signals], [Storm], "
-                        "[Policy], [Conflict]"},
+                        "[Policy], [Conflict], [Report]"},
     {TEXT("[policy]\n"), "t:1: [policy]: unknown section; did you mean [Policy]?"},
     {TEXT("[ Policy ]\n"), "t:1: [ Policy ]: unknown section; did you mean [Policy]?"},
     {TEXT("[]\n"), "t:1: []: unknown section; accepted are [Daemon], [Signals], [Storm], [Policy], "
@@ -78,6 +78,9 @@ static const struct {
                                        "is 1M to 1T, as bytes or a number and K, M, G or T"},
     {TEXT("[Policy]\nWritesPerHour=many\n"),
      "t:2: [Policy] WritesPerHour=: \"many\" is not a whole number; accepted is 2 to 1000"},
+    {"[Report]\nMetricsFile=/tmp/a\n",
+     "t:2: [Report] MetricsFile=: \"/tmp/a\" is not such a file; accepted is an absolute path that "
+     "ends in .prom, without spaces, quotes, # and ;"},
     {TEXT("[Signals]\nPsi=maybe\n"),
      "t:2: [Signals] Psi=: \"maybe\" is not a boolean; accepted is yes or no"},
     {TEXT("[Daemon]\nMode=\"apply\"\n"),
