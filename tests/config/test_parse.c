@@ -78,7 +78,7 @@ static const struct {
                                        "is 1M to 1T, as bytes or a number and K, M, G or T"},
     {TEXT("[Policy]\nWritesPerHour=many\n"),
      "t:2: [Policy] WritesPerHour=: \"many\" is not a whole number; accepted is 2 to 1000"},
-    {"[Report]\nMetricsFile=/tmp/a\n",
+    {TEXT("[Report]\nMetricsFile=/tmp/a\n"),
      "t:2: [Report] MetricsFile=: \"/tmp/a\" is not such a file; accepted is an absolute path that "
      "ends in .prom, without spaces, quotes, # and ;"},
     {TEXT("[Signals]\nPsi=maybe\n"),
