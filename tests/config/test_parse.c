@@ -35,7 +35,7 @@ static const struct {
     {TEXT("[policy]\n"), "t:1: [policy]: unknown section; did you mean [Policy]?"},
     {TEXT("[ Policy ]\n"), "t:1: [ Policy ]: unknown section; did you mean [Policy]?"},
     {TEXT("[]\n"), "t:1: []: unknown section; accepted are [Daemon], [Signals], [Storm], [Policy], "
-                   "[Conflict]"},
+                   "[Conflict], [Report]"},
     {TEXT("[Policy\nTargetWait=x\n"), "t:1: \"[Policy\"" HEADER},
     {TEXT("[Policy] # ours\n"), "t:1: \"[Policy] # ours\"" HEADER},
     {TEXT("[Policy]]\n"), "t:1: \"[Policy]]\"" HEADER},
