@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#pragma once
+
+#include <signal.h>
+#include <sys/signalfd.h>
+
+#include <systemd/sd-event.h>
+
+#include "engine.h"
+#include "jobs.h"
+#include "options.h"
+#include "report.h"
+#include "watch.h"
+
+/* The loop's state, shared by the files that are the daemon: daemon.c sets it up, step.c steps,
+ * outcome.c takes in what the sysctls answered, reload.c ends or begins anew, tell.c says it. */
+
+struct daemon {
+    const struct options *options;
+    struct params params;
+    struct params next; /* after a reload, once nothing of the old mode is in force */
+    bool has_next;
+    bool stopping;
+    bool restore_failed; /* the last one: something of ours is in force still */
+    int exit_code;
+
+    sd_event *event;
+    sd_event_source *wake, *tick, *hang, *exits, *psi;
+    struct report *report;
+    struct watch *watch;
+    struct engine *engine;
+    struct jobs *jobs;
+
+    enum engine_state state; /* as last seen */
+    bool hang_told;
+    bool unreadable; /* the last reading of the sysctls failed, and that was told */
+    nsec_t hang_since, read_at;
+};
+
+/* tell.c */
+_printf_(4, 5) void daemon_tell(struct daemon *d, enum event_kind kind, enum event_level level,
+                                const char *fmt, ...);
+void daemon_tell_signal(void *arg, enum event_kind kind, enum event_level level, const char *text);
+void daemon_tell_plan(struct daemon *d, enum event_kind kind, const struct plan *p,
+                      const struct outcome *o);
+void daemon_tell_foreign(struct daemon *d, const struct outcome *o);
+void daemon_tell_failure(struct daemon *d, const struct outcome *o);
+void daemon_tell_status(struct daemon *d);
+void daemon_tell_ready(const struct daemon *d);
+
+/* step.c */
+void daemon_submit(struct daemon *d, const struct job *job);
+void daemon_carry_out(struct daemon *d, const struct plan *p);
+void daemon_arm(struct daemon *d, nsec_t at);
+void daemon_step(struct daemon *d);
+int daemon_add_exits(struct daemon *d);
+int daemon_add_psi(struct daemon *d);
+void daemon_watch_anew(struct daemon *d); /* the parameters are others */
+int daemon_on_wake(sd_event_source *source, uint64_t usec, void *arg);
+int daemon_on_tick(sd_event_source *source, uint64_t usec, void *arg);
+
+/* outcome.c */
+int daemon_on_job(sd_event_source *source, int fd, uint32_t events, void *arg);
+int daemon_on_hang(sd_event_source *source, uint64_t usec, void *arg);
+
+/* reload.c */
+void daemon_check_writable(struct daemon *d, struct params *p);
+struct actuator_config daemon_actuator_config(const struct daemon *d, const struct params *p);
+void daemon_begin_stop(struct daemon *d, int exit_code);
+void daemon_end_if_idle(struct daemon *d);
+int daemon_on_stop(sd_event_source *source, const struct signalfd_siginfo *info, void *arg);
+int daemon_on_reload(sd_event_source *source, const struct signalfd_siginfo *info, void *arg);

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <inttypes.h>
+#include <string.h>
+
+#include <systemd/sd-daemon.h>
+
+#include "clock.h"
+#include "config.h"
+#include "daemon_impl.h"
+#include "knobs.h"
+
+/* How long an end waits for a sysctl that hangs before it leaves the restore to ExecStopPost=. */
+#define STOP_PATIENCE (5 * NSEC_PER_SEC)
+
+/* Whether this process could write at all; where not, it goes on as a dry run and says so. */
+void daemon_check_writable(struct daemon *d, struct params *p)
+{
+    bool has[KNOB_MAX];
+
+    knobs_probe(has);
+    for (unsigned k = 0; k < KNOB_MAX && p->mode == MODE_APPLY; k++) {
+        if (!has[k] || access(knob_table[k].path, W_OK) == 0)
+            continue;
+        daemon_tell(
+            d, EVENT_NOTICE, LEVEL_WARNING,
+            "%s cannot be written (%s): storms are reported with what would be done (dry run)",
+            knob_table[k].name, strerror(errno));
+        p->mode = MODE_DRY_RUN;
+    }
+}
+
+struct actuator_config daemon_actuator_config(const struct daemon *d, const struct params *p)
+{
+    struct actuator_config c = {.state_dir = d->options->state_dir,
+                                .boot_id = watch_host(d->watch)->boot_id,
+                                .dry_run = p->mode != MODE_APPLY};
+
+    memcpy(c.lo, p->knob_lo, sizeof(c.lo));
+    memcpy(c.hi, p->knob_hi, sizeof(c.hi));
+    return c;
+}
+
+static void take_next(struct daemon *d)
+{
+    struct actuator_config c = daemon_actuator_config(d, &d->next);
+    bool to_apply = d->next.mode == MODE_APPLY && d->params.mode != MODE_APPLY;
+    int r = jobs_configure(d->jobs, &c);
+
+    if (r == -EBUSY && jobs_running_since(d->jobs) != 0)
+        return; /* the next outcome brings us here again */
+    d->has_next = false;
+    if (r < 0) {
+        daemon_tell(d, EVENT_RELOAD_REJECTED, LEVEL_ERROR,
+                    "the knobs cannot be taken: %s; the configuration before stays in force",
+                    strerror(-r));
+    } else {
+        d->params = d->next;
+        engine_rearm(d->engine);
+        daemon_watch_anew(d);
+        daemon_tell(d, EVENT_RELOADED, LEVEL_NOTICE, "configuration reloaded, mode %s",
+                    mode_name(d->params.mode));
+        if (to_apply)
+            daemon_submit(d, &(struct job){.kind = JOB_RECOVER});
+    }
+    daemon_tell_ready(d);
+}
+
+/* In place of a step once an end or a reload is wanted: first everything goes back. */
+void daemon_end_if_idle(struct daemon *d)
+{
+    struct params off = d->params;
+    struct plan plan;
+
+    off.mode = MODE_OFF;
+    engine_step(d->engine, &off, watch_snapshot(d->watch), clock_monotonic(), &plan);
+    if (plan.action != PLAN_NONE) {
+        daemon_carry_out(d, &plan);
+        return;
+    }
+    if (jobs_running_since(d->jobs) != 0)
+        return;
+    if (!d->stopping)
+        take_next(d);
+    else if (d->restore_failed)
+        daemon_arm(d, plan.wake_at); /* it is tried again until the patience is over */
+    else
+        sd_event_exit(d->event, d->exit_code);
+}
+
+static int on_patience(sd_event_source *source, uint64_t usec, void *arg)
+{
+    struct daemon *d = arg;
+    (void)source, (void)usec;
+
+    daemon_tell(d, EVENT_STOPPED, LEVEL_ERROR,
+                "the knobs could not be restored within %d s; run pcptuned --restore",
+                (int)(STOP_PATIENCE / NSEC_PER_SEC));
+    return sd_event_exit(d->event, EXIT_FAILURE);
+}
+
+void daemon_begin_stop(struct daemon *d, int exit_code)
+{
+    if (d->stopping)
+        return;
+    d->stopping = true;
+    d->exit_code = exit_code;
+    sd_event_add_time_relative(d->event, NULL, CLOCK_MONOTONIC, STOP_PATIENCE / NSEC_PER_USEC, 0,
+                               on_patience, d);
+}
+
+int daemon_on_stop(sd_event_source *source, const struct signalfd_siginfo *info, void *arg)
+{
+    struct daemon *d = arg;
+    (void)source, (void)info;
+
+    sd_notify(0, "STOPPING=1");
+    daemon_begin_stop(d, EXIT_SUCCESS);
+    daemon_end_if_idle(d);
+    return 0;
+}
+
+int daemon_on_reload(sd_event_source *source, const struct signalfd_siginfo *info, void *arg)
+{
+    struct daemon *d = arg;
+    struct config_result c;
+    (void)source, (void)info;
+
+    sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%" PRIu64, clock_monotonic() / NSEC_PER_USEC);
+    if (config_load("", d->options->config, &c) < 0) {
+        for (size_t i = 0; i < c.n_errors; i++)
+            daemon_tell(d, EVENT_RELOAD_REJECTED, LEVEL_ERROR, "%s", c.errors[i]);
+        daemon_tell(d, EVENT_RELOAD_REJECTED, LEVEL_ERROR,
+                    "%zu error%s: the configuration before stays in force", c.n_errors,
+                    c.n_errors == 1 ? "" : "s");
+        daemon_tell_ready(d);
+    } else {
+        d->next = c.params;
+        if (d->options->dry_run && d->next.mode == MODE_APPLY)
+            d->next.mode = MODE_DRY_RUN;
+        daemon_check_writable(d, &d->next);
+        d->has_next = true;
+        daemon_end_if_idle(d);
+    }
+    config_result_done(&c);
+    return 0;
+}

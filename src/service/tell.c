@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <stdarg.h>
+#include <string.h>
+
+#include <systemd/sd-daemon.h>
+
+#include "clock.h"
+#include "daemon_impl.h"
+
+static bool dry(const struct daemon *d)
+{
+    return d->params.mode == MODE_DRY_RUN;
+}
+
+static struct event event_now(const struct daemon *d, enum event_kind kind, enum event_level level)
+{
+    return (struct event){.kind = kind,
+                          .level = level,
+                          .mono = clock_monotonic(),
+                          .real = clock_realtime(),
+                          .dry_run = dry(d)};
+}
+
+void daemon_tell(struct daemon *d, enum event_kind kind, enum event_level level, const char *fmt,
+                 ...)
+{
+    struct event e = event_now(d, kind, level);
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(e.text, sizeof(e.text), fmt, ap);
+    va_end(ap);
+    report_put(d->report, &e);
+}
+
+void daemon_tell_signal(void *arg, enum event_kind kind, enum event_level level, const char *text)
+{
+    daemon_tell(arg, kind, level, "%s", text);
+}
+
+void daemon_tell_plan(struct daemon *d, enum event_kind kind, const struct plan *p,
+                      const struct outcome *o)
+{
+    struct event e = event_now(d, kind, p->report ? LEVEL_NOTICE : LEVEL_DEBUG);
+
+    e.has_plan = true;
+    e.plan = *p;
+    if (o) {
+        e.has_outcome = true;
+        e.outcome = *o;
+    }
+    report_put(d->report, &e);
+}
+
+void daemon_tell_foreign(struct daemon *d, const struct outcome *o)
+{
+    static const char *const then[FOREIGN_MAX] = {
+        [FOREIGN_YIELD] = "it is theirs now, and left alone until RearmAfter= is over",
+        [FOREIGN_REASSERT] = "it is taken as the new original, and tuned again",
+        [FOREIGN_EXIT] = "pcptuned ends, as OnForeignWrite=exit says",
+    };
+    const struct knob *k = &knob_table[o->knob];
+
+    daemon_tell(d, EVENT_FOREIGN, LEVEL_WARNING,
+                "%s is %d, which is not what pcptuned left there: somebody else wrote it; %s",
+                k->name, o->before.value[o->knob], then[d->params.on_foreign]);
+}
+
+void daemon_tell_failure(struct daemon *d, const struct outcome *o)
+{
+    const char *name = knob_table[o->knob].name;
+
+    if (o->kind == OUTCOME_FAILED)
+        daemon_tell(d, EVENT_REFUSED, LEVEL_WARNING, "%s: %s failed: %s; it is tried again", name,
+                    o->action == PLAN_SET ? "changing it" : "restoring it", strerror(-o->error));
+    else
+        daemon_tell(d, EVENT_REFUSED, LEVEL_WARNING,
+                    "%s: %s was refused: %s; storms are only reported from now on", name,
+                    o->action == PLAN_SET ? "changing it" : "restoring it", strerror(-o->error));
+}
+
+void daemon_tell_status(struct daemon *d)
+{
+    enum engine_state state = engine_get_state(d->engine);
+
+    if (state == d->state)
+        return;
+    d->state = state;
+    sd_notifyf(0, "STATUS=%s (mode %s)", engine_state_name(state), mode_name(d->params.mode));
+}
+
+void daemon_tell_ready(const struct daemon *d)
+{
+    sd_notifyf(0, "READY=1\nSTATUS=%s (mode %s)", engine_state_name(d->state),
+               mode_name(d->params.mode));
+}
