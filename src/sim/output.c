@@ -27,6 +27,30 @@ static nsec_t exit_total(const struct sim_result *r)
     return r->exit_end > r->exit_begin ? r->exit_end - r->exit_begin : 0;
 }
 
+static nsec_t start_total(const struct sim_result *r)
+{
+    return r->start_end > r->start_begin ? r->start_end - r->start_begin : 0;
+}
+
+/* Over the samples. */
+static uint64_t lists_mean(const struct sim_result *r)
+{
+    uint64_t sum = 0;
+
+    for (uint32_t i = 0; i < r->n_samples; i++)
+        sum += r->samples[i].lists;
+    return r->n_samples ? sum / r->n_samples : 0;
+}
+
+static uint64_t lists_max(const struct sim_result *r)
+{
+    uint64_t most = 0;
+
+    for (uint32_t i = 0; i < r->n_samples; i++)
+        most = MAX(most, r->samples[i].lists);
+    return most;
+}
+
 static const struct {
     const char *key, *title;
     size_t offset;
@@ -38,6 +62,7 @@ static const struct {
     {"bystander_wait", "bystanders' waits for zone->lock", offsetof(struct sim_result, wait)},
     {"hold", "zone->lock held", offsetof(struct sim_result, hold)},
     {"exit_time", "exits, by task", offsetof(struct sim_result, exit_time)},
+    {"start_time", "starts, by task", offsetof(struct sim_result, start_time)},
 };
 
 static const struct hist *hist_of(const struct sim_result *r, unsigned i)
@@ -73,6 +98,11 @@ static void print_figures(const struct sim_result *r, FILE *f)
     if (r->exit_time.count)
         fprintf(f, "%-34s %" PRIu64 " exits, %" PRIu64 " pages, %s from the first to the last\n",
                 "exits", r->exit_time.count, r->exit_pages, format_duration(exit_total(r), a));
+    if (r->start_time.count)
+        fprintf(f, "%-34s %" PRIu64 " starts, %s from the first to the last\n", "starts",
+                r->start_time.count, format_duration(start_total(r), a));
+    fprintf(f, "%-34s %" PRIu64 " pages, at most %" PRIu64 "\n", "in lists, mean of the samples",
+            lists_mean(r), lists_max(r));
     if (r->faults)
         fprintf(f, "%-34s %.0f pages/s\n", "page faults", rate(r->faults, r->simulated));
     if (r->bystander_faults)
@@ -81,8 +111,8 @@ static void print_figures(const struct sim_result *r, FILE *f)
                 format_duration(quantile(&r->wait_fine, 0.99, r), a),
                 format_duration(r->wait.max, b));
     if (r->stalls || r->reclaimed)
-        fprintf(f, "%-34s %" PRIu64 " pages, %" PRIu64 " direct\n", "reclaimed", r->reclaimed,
-                r->stalls);
+        fprintf(f, "%-34s %" PRIu64 " pages, %" PRIu64 " direct; PSI memory some %s\n", "reclaimed",
+                r->reclaimed, r->stalls, format_duration(r->memory_some, a));
 }
 
 static void print_decisions(const struct sim_result *r, FILE *f)
@@ -177,6 +207,8 @@ static struct json_object *json_samples(const struct sim_result *r)
         add(o, "fraction", json_object_new_int(x->fraction));
         add(o, "scale", json_object_new_int(x->scale));
         add(o, "bystander_wait_ns", number(x->wait));
+        add(o, "lists_pages", number(x->lists));
+        add(o, "free_pages", number(x->free));
         json_object_array_add(a, o);
     }
     return a;
@@ -212,6 +244,10 @@ static void add_figures(struct json_object *o, const struct sim_result *r)
     add(o, "allocated_pages", number(r->allocated_pages));
     add(o, "exit_pages", number(r->exit_pages));
     add(o, "exit_total_ns", number(exit_total(r)));
+    add(o, "start_total_ns", number(start_total(r)));
+    add(o, "unfinished", number(r->unfinished));
+    add(o, "lists_mean_pages", number(lists_mean(r)));
+    add(o, "lists_max_pages", number(lists_max(r)));
     add(o, "faults", number(r->faults));
     add(o, "faults_per_s", json_object_new_double(rate(r->faults, r->simulated)));
     add(o, "bystander_faults", number(r->bystander_faults));
@@ -223,6 +259,8 @@ static void add_figures(struct json_object *o, const struct sim_result *r)
     add(o, "knob_writes", number(r->knob_writes));
     add(o, "direct_reclaims", number(r->stalls));
     add(o, "reclaimed_pages", number(r->reclaimed));
+    add(o, "psi_memory_some_ns", number(r->memory_some));
+    add(o, "psi_cpu_some_ns", number(r->cpu_some));
 }
 
 int output_json(const struct scenario *s, const struct sim_result *r, FILE *f)

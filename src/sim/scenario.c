@@ -102,6 +102,7 @@ static const struct key keys[] = {
     TIME("Workload", "Every", WL, every, 0),
     TIME("Workload", "Spread", WL, spread, 0),
     TIME("Workload", "Interval", WL, interval, 0),
+    TIME("Workload", "Pause", WL, pause, 0),
     {"Workload", "FirstCpu", KEY_COUNT, offsetof(WL, first_cpu), 0, 4095, NULL,
      offsetof(WL, first_cpu_is_set)},
     {"Workload", "Node", KEY_COUNT, offsetof(WL, node), 0, SCENARIO_NODES - 1, NULL,
@@ -502,6 +503,8 @@ static const char *wrong_workload(const struct scenario *s, const struct workloa
         return "Interval=: a bystander needs one";
     if (w->kind == WORK_EXIT && w->interval != 0)
         return "Interval=: an exit has none";
+    if (w->kind != WORK_LOOP && w->pause != 0)
+        return "Pause=: for a loop only";
     return NULL;
 }
 

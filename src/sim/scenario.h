@@ -56,6 +56,7 @@ struct workload {
     nsec_t start, every;  /* the first task's start, and from each task to the next */
     nsec_t spread;        /* and a random delay up to this */
     nsec_t interval;      /* between two page faults; 0: as fast as the machine is */
+    nsec_t pause;         /* of a loop after each round: uniform in half to one and a half of it */
     uint64_t first_cpu;   /* of its tasks, which are dealt to CPUs in order, round and round */
     uint64_t node;        /* whose memory it uses */
     bool first_cpu_is_set, node_is_set; /* else: after the workload before; the CPU's own */
@@ -82,7 +83,7 @@ struct closed_loop { /* pcptuned on the machine */
 struct run {
     uint64_t seed;
     nsec_t time;   /* simulated at most */
-    bool to_exits; /* ends when the last exiting task is gone */
+    bool to_exits; /* ends when the last exit or start is over */
     nsec_t sample; /* of the timeline */
 };
 

@@ -117,10 +117,9 @@ static void set_task(struct sim *sim, const struct workload *w, uint32_t id, uin
     t->left = w->shared ? 0 : t->size;
     if (w->filled_is_set)
         fill_to(list_of(sim, cpu, t->zone), w->filled);
-    if (w->kind == WORK_EXIT) {
-        sim->exits_to_come++;
+    sim->to_come += w->kind == WORK_EXIT || w->kind == WORK_START;
+    if (w->kind == WORK_EXIT)
         sim->anon += t->left;
-    }
     eventq_set(&sim->events, id, start);
 }
 
@@ -144,6 +143,7 @@ static void set_owners(struct sim *sim)
     const struct scenario *s = sim->s;
 
     eventq_set(&sim->events, owner(sim, OWNER_SAMPLE), s->run.sample);
+    eventq_set(&sim->events, owner(sim, OWNER_PRESSURE), PRESSURE_PERIOD);
     for (uint32_t i = 0; i < s->n_writes; i++)
         eventq_set(&sim->events, owner(sim, OWNER_WRITES) + i, s->writes[i].at);
 }
@@ -179,7 +179,7 @@ int sim_new(const struct scenario *s, struct sim **ret)
     }
     rng_seed(&sim->rng, s->run.seed);
     jitter_init(&sim->jitter, (unsigned)s->machine.jitter);
-    sim->result.exit_begin = NSEC_INFINITY;
+    sim->result.exit_begin = sim->result.start_begin = NSEC_INFINITY;
     sim->knobs.has[KNOB_FRACTION] = s->kernel.regime != REGIME_R1;
     sim->knobs.value[KNOB_FRACTION] = (int)s->kernel.fraction;
     sim->knobs.has[KNOB_SCALE] = s->kernel.regime == REGIME_R6;
@@ -224,6 +224,9 @@ static void take_sample(struct sim *sim)
     x->waiting = sim->waiting;
     x->fraction = sim->knobs.value[KNOB_FRACTION];
     x->scale = (int)sim->zones[0].kernel.scale;
+    x->lists = tasks_lists(sim);
+    for (uint32_t k = 0; k < sim->s->machine.nodes; k++)
+        x->free += sim->zones[k].free;
     sim->result.samples[sim->result.n_samples++] = *x;
     *x = (struct sample){0};
     eventq_set(&sim->events, owner(sim, OWNER_SAMPLE), sim->now + sim->s->run.sample);
@@ -237,6 +240,8 @@ static void dispatch(struct sim *sim, uint32_t id)
         cpu_tick(sim, id - sim->n_tasks);
     } else if (id == owner(sim, OWNER_SAMPLE)) {
         take_sample(sim);
+    } else if (id == owner(sim, OWNER_PRESSURE)) {
+        pressure_event(sim);
     } else if (id == owner(sim, OWNER_LOOP)) {
         loop_event(sim);
     } else {
@@ -254,12 +259,18 @@ void sim_run(struct sim *sim)
     while (eventq_first(&sim->events, &at, &id) && at <= sim->s->run.time) {
         sim->now = at;
         dispatch(sim, id);
-        if (sim->s->run.to_exits && sim->exits_to_come == 0)
+        if (sim->s->run.to_exits && sim->to_come == 0)
             break;
     }
     tasks_sync(sim);
-    if (sim->exits_to_come > 0)
+    pressure_collect(sim);
+    sim->result.unfinished = sim->to_come;
+    sim->result.memory_some = sim->memory_some.total;
+    sim->result.cpu_some = sim->cpu_some.total;
+    if (sim->exiting > 0)
         sim->result.exit_end = sim->now;
+    if (sim->starting > 0)
+        sim->result.start_end = sim->now;
     sim->result.simulated = sim->now;
 }
 

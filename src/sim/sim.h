@@ -16,6 +16,7 @@ struct sample {                /* of one interval of the timeline */
     uint32_t hold;             /* most pages of one hold in it */
     int fraction, scale;       /* knob values at its end */
     nsec_t wait;               /* the longest that a bystander waited for the lock, in it */
+    uint64_t lists, free;      /* pages in all lists, and free pages outside of them, at its end */
 };
 
 #define SIM_DECISIONS 64
@@ -29,9 +30,10 @@ struct sim_result {
     struct hist alloc_bulk;  /* ns of rmqueue_bulk() with the same */
     struct hist wait;        /* ns that a bystander waited for the lock, when it needed it */
     struct waits wait_fine;  /* the same */
-    struct waits wait_storm; /* the same, while an exit was in flight */
+    struct waits wait_storm; /* the same, while an exit or a start was in flight */
     struct hist hold;        /* ns that the lock was held */
     struct hist exit_time;   /* ns of an exit, by task */
+    struct hist start_time;  /* ns of a start, by task */
     uint64_t holds, held_ns;
     uint64_t freed_pages, allocated_pages; /* through the lock */
     uint64_t big_holds;                    /* of 2000 pages or more */
@@ -39,8 +41,11 @@ struct sim_result {
     uint64_t faults, bystander_faults;     /* pages that tasks of WORK_LOOP and so on got */
     uint64_t exit_pages;                   /* pages that exits freed */
     uint64_t stalls, reclaimed;            /* direct reclaims, pages of kswapd */
+    nsec_t memory_some, cpu_some;          /* stalled, as /proc/pressure counts it */
     uint64_t knob_writes;                  /* by the daemon */
     nsec_t exit_begin, exit_end;           /* of the first and the last of them */
+    nsec_t start_begin, start_end;         /* the same of tasks that start */
+    uint32_t unfinished;                   /* exits and starts that the run's end cut off */
     nsec_t simulated;
     struct sample *samples;
     uint32_t n_samples;

@@ -18,10 +18,20 @@ struct zone_state {
     struct pcpstate kernel;
     uint32_t kswapd; /* task */
     uint64_t managed, min, low, high, free;
+    nsec_t reclaim_since; /* kswapd's time is accounted until then */
     uint32_t batch;
     struct pcp_limits limits;
     uint32_t holder; /* of the lock */
     struct queue waiters;
+};
+
+/* What psi_group_change() accounts on a CPU until collect_percpu_times() takes it. */
+struct cpu_pressure {
+    nsec_t since;         /* accounted until then */
+    nsec_t stalled_until; /* the end of the last direct reclaim */
+    nsec_t busy;          /* a task ran */
+    nsec_t waited;        /* of that, another one waited for the CPU */
+    nsec_t stalled;       /* a task was in reclaim */
 };
 
 struct cpu {
@@ -30,6 +40,7 @@ struct cpu {
     struct queue runnable;
     nsec_t slice_begin;
     uint32_t worker; /* task that does vmstat_update() on it */
+    struct cpu_pressure pressure;
 };
 
 enum role { ROLE_USER, ROLE_KSWAPD, ROLE_WORKER };
@@ -64,6 +75,11 @@ struct task {
     nsec_t asked, granted;
 };
 
+struct pressure {             /* a line of /proc/pressure */
+    nsec_t total, at_average; /* stalled since the start; until the last update of the average */
+    double avg10;             /* share */
+};
+
 struct loop;
 
 struct sim {
@@ -76,15 +92,22 @@ struct sim {
     struct cpu *cpus;
     struct pcplist *lists; /* [cpu * nodes + zone] */
     struct task *tasks;
-    uint32_t n_users, n_tasks, exiting, exits_to_come, waiting;
+    uint32_t n_users, n_tasks, exiting, starting, to_come, waiting; /* tasks */
     struct knob_values knobs;
-    uint64_t pgfree, pgalloc, anon; /* as of the last commit of each run */
+    uint64_t pgfree, pgalloc, pgfault, anon; /* as of the last commit of each run */
+    struct pressure memory_some, cpu_some;
     struct sample sample;
     struct loop *loop; /* NULL: no daemon */
     struct sim_result result;
 };
 
-enum owner { OWNER_SAMPLE, OWNER_LOOP, OWNER_WRITES, OWNER_MAX = OWNER_WRITES + SCENARIO_WRITES };
+enum owner {
+    OWNER_SAMPLE,
+    OWNER_LOOP,
+    OWNER_PRESSURE,
+    OWNER_WRITES,
+    OWNER_MAX = OWNER_WRITES + SCENARIO_WRITES
+};
 
 static inline uint32_t owner_of_cpu(const struct sim *sim, uint32_t cpu)
 {
@@ -108,6 +131,20 @@ void cpu_tick(struct sim *sim, uint32_t cpu);
 /* Commits what all runs have done until now; plans the rest of them anew, after limits changed. */
 void tasks_sync(struct sim *sim);
 void tasks_plan_again(struct sim *sim);
+
+/* Pages in all lists at this moment, runs included. */
+uint64_t tasks_lists(const struct sim *sim);
+
+/* pressure.c: a task on that CPU runs or waits no more, or not yet; it is in direct reclaim until
+ * then; kswapd of the zone was, until now. */
+void pressure_note(struct sim *sim, uint32_t cpu);
+void pressure_stall(struct sim *sim, uint32_t cpu, nsec_t until);
+void pressure_kswapd(struct sim *sim, uint32_t zone);
+
+/* Brings the totals up to now: a reading of /proc/pressure, or psi_avgs_work(). */
+void pressure_collect(struct sim *sim);
+void pressure_event(struct sim *sim); /* each PRESSURE_PERIOD: the averages */
+#define PRESSURE_PERIOD (2 * NSEC_PER_SEC)
 
 /* sim.c: the sysctl is written; -EINVAL as the kernel says so. */
 int sim_write_knob(struct sim *sim, enum knob_id knob, int value);

@@ -101,7 +101,7 @@ static void note_hold(struct sim *sim, const struct task *t)
     if (t->work && t->work->kind == WORK_BYSTANDER) {
         hist_add(&r->wait, wait);
         waits_add(&r->wait_fine, wait);
-        if (sim->exiting > 0)
+        if (sim->exiting + sim->starting > 0)
             waits_add(&r->wait_storm, wait);
         sim->sample.wait = MAX(sim->sample.wait, wait);
     }
@@ -172,6 +172,7 @@ static void commit_take(struct sim *sim, struct task *t, struct pcplist *l, int 
     pcplist_take(l, n >> t->order, t->order);
     t->left -= MIN((uint64_t)n, t->left);
     sim->pgalloc += (uint64_t)n;
+    sim->pgfault += (uint64_t)(n >> t->order);
     sim->anon += (uint64_t)n;
     sim->result.faults += (uint64_t)n;
     if (t->work->kind == WORK_BYSTANDER)
@@ -217,17 +218,24 @@ static int commit_run(struct sim *sim, struct task *t)
     return commit_free(sim, t, l, n);
 }
 
-/* What of the run is done at this moment; its last page is left to its own event. */
-static void sync_run(struct sim *sim, struct task *t)
+/* Pages of the run that are done at this moment; its last page is left to its own event. */
+static int done_of(const struct sim *sim, const struct task *t)
 {
     if (t->state != TASK_RUNNING || t->order > 0 || sim->now <= t->run_since)
-        return;
-    struct pcplist *l = list_of(sim, t->cpu, t->zone);
+        return 0;
+    const struct pcplist *l = list_of(sim, t->cpu, t->zone);
     uint64_t done = t->run_cost ? (sim->now - t->run_since) * 1000 / t->run_cost : 0;
     int most = t->freeing ? pcplist_room(l, &sim->zones[t->zone].kernel) : l->count;
-    int n = done < (uint64_t)t->run ? (int)done : t->run - 1; /* the last has its own event */
-    n = MIN(n, most);
-    if (n <= 0)
+    int n = done < (uint64_t)t->run ? (int)done : t->run - 1;
+    return MAX(MIN(n, most), 0);
+}
+
+static void sync_run(struct sim *sim, struct task *t)
+{
+    struct pcplist *l = list_of(sim, t->cpu, t->zone);
+    int n = done_of(sim, t);
+
+    if (n == 0)
         return;
     if (t->freeing)
         commit_free(sim, t, l, n);
@@ -255,12 +263,27 @@ void tasks_plan_again(struct sim *sim)
         plan_again(sim, &sim->tasks[i]);
 }
 
+uint64_t tasks_lists(const struct sim *sim)
+{
+    uint64_t n = 0;
+
+    for (uint32_t i = 0; i < sim->s->machine.cpus * sim->s->machine.nodes; i++)
+        n += (uint64_t)sim->lists[i].count;
+    for (uint32_t i = 0; i < sim->n_tasks; i++) {
+        const struct task *t = &sim->tasks[i];
+        uint64_t done = (uint64_t)done_of(sim, t);
+        n += t->freeing ? done : -done;
+    }
+    return n;
+}
+
 /* --- the life of a task -------------------------------------------------------------------- */
 
 static void take_cpu(struct sim *sim, struct task *t)
 {
     struct cpu *c = &sim->cpus[t->cpu];
 
+    pressure_note(sim, t->cpu);
     c->running = id_of(sim, t);
     c->slice_begin = sim->now;
     /* Memory that others map too is unmapped page by page, but none of it is freed. */
@@ -271,11 +294,20 @@ static void take_cpu(struct sim *sim, struct task *t)
 static void leave_cpu(struct sim *sim, struct task *t)
 {
     struct cpu *c = &sim->cpus[t->cpu];
-    uint32_t next = pull(sim, &c->runnable);
 
+    pressure_note(sim, t->cpu);
+    uint32_t next = pull(sim, &c->runnable);
     c->running = NOBODY;
     if (next != NOBODY)
         take_cpu(sim, &sim->tasks[next]);
+}
+
+static void queue(struct sim *sim, struct task *t)
+{
+    pressure_note(sim, t->cpu);
+    t->state = TASK_QUEUED;
+    eventq_clear(&sim->events, id_of(sim, t));
+    push(sim, &sim->cpus[t->cpu].runnable, id_of(sim, t));
 }
 
 static void start(struct sim *sim, struct task *t)
@@ -288,15 +320,16 @@ static void start(struct sim *sim, struct task *t)
         sim->exiting++;
         r->exit_begin = MIN(r->exit_begin, sim->now);
         loop_exit_begins(sim, id_of(sim, t));
+    } else if (t->work->kind == WORK_START) {
+        sim->starting++;
+        r->start_begin = MIN(r->start_begin, sim->now);
     }
     if (!needs_cpu(t)) {
         plan(sim, t, sim->now);
     } else if (c->running == NOBODY) {
         take_cpu(sim, t);
     } else {
-        t->state = TASK_QUEUED;
-        eventq_clear(&sim->events, id_of(sim, t));
-        push(sim, &c->runnable, id_of(sim, t));
+        queue(sim, t);
     }
 }
 
@@ -306,9 +339,13 @@ static void finish(struct sim *sim, struct task *t)
 
     t->state = TASK_DONE;
     eventq_clear(&sim->events, id_of(sim, t));
-    if (t->work->kind == WORK_EXIT) {
+    sim->to_come--;
+    if (t->work->kind == WORK_START) {
+        sim->starting--;
+        hist_add(&r->start_time, sim->now - t->started);
+        r->start_end = sim->now;
+    } else {
         sim->exiting--;
-        sim->exits_to_come--;
         hist_add(&r->exit_time, sim->now - t->started);
         r->exit_end = sim->now;
         loop_exit_ends(sim, id_of(sim, t));
@@ -322,8 +359,19 @@ static void sleep_kswapd(struct sim *sim, struct task *t)
     t->state = TASK_SLEEPING;
     eventq_clear(&sim->events, id_of(sim, t));
     tasks_sync(sim);
+    pressure_kswapd(sim, t->zone);
     sim->zones[t->zone].kernel.reclaim_active = false;
     tasks_plan_again(sim);
+}
+
+static void take_pause(struct sim *sim, struct task *t)
+{
+    nsec_t pause = t->work->pause / 2 + rng_below(&sim->rng, t->work->pause + 1);
+
+    t->state = TASK_SLEEPING;
+    eventq_set(&sim->events, id_of(sim, t), sim->now + pause);
+    if (needs_cpu(t))
+        leave_cpu(sim, t);
 }
 
 static void round_over(struct sim *sim, struct task *t)
@@ -334,7 +382,10 @@ static void round_over(struct sim *sim, struct task *t)
     }
     t->freeing = !t->freeing;
     t->left = t->size;
-    plan(sim, t, sim->now);
+    if (t->work->pause && !t->freeing)
+        take_pause(sim, t);
+    else
+        plan(sim, t, sim->now);
 }
 
 static void go_on(struct sim *sim, struct task *t)
@@ -349,9 +400,7 @@ static void go_on(struct sim *sim, struct task *t)
     } else if (t->role == ROLE_USER && t->left == 0) {
         round_over(sim, t);
     } else if (needs_cpu(t) && c->runnable.head != NOBODY && sim->now >= c->slice_begin + SLICE) {
-        t->state = TASK_QUEUED;
-        eventq_clear(&sim->events, id_of(sim, t));
-        push(sim, &c->runnable, id_of(sim, t));
+        queue(sim, t);
         leave_cpu(sim, t);
     } else {
         plan(sim, t, sim->now);
@@ -373,6 +422,7 @@ static void note_low(struct sim *sim, struct zone_state *z)
     if (wake) {
         struct task *kswapd = &sim->tasks[z->kswapd];
         z->kernel.reclaim_active = true;
+        z->reclaim_since = sim->now;
         kswapd->left = UINT64_MAX;
         plan(sim, kswapd, sim->now);
     }
@@ -388,6 +438,7 @@ static nsec_t take_pages(struct sim *sim, struct zone_state *z, uint64_t n)
         z->free += n;
         sim->result.stalls++;
         sim->result.reclaimed += n;
+        sim->pgfree += n;
         penalty = n * sim->s->machine.reclaim_page / 1000;
     }
     z->free -= MIN(n, z->free);
@@ -402,6 +453,7 @@ static void released(struct sim *sim, struct task *t)
     note_hold(sim, t);
     if (t->alloc) {
         penalty = take_pages(sim, z, (uint64_t)t->want);
+        pressure_stall(sim, t->cpu, sim->now + penalty);
         list_of(sim, t->cpu, t->zone)->count += t->want;
     } else {
         z->free += (uint64_t)t->want;

@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Judges the policy on simulated machines: pcptuned against no action and constant settings.
 
-usage: closed_loop.py PCPSIM closed-loop [PLOT.svg] | filled | do-nothing | scenarios
+usage: closed_loop.py PCPSIM closed-loop [PLOT.svg] | filled | do-nothing | scenarios | rules
 
 closed-loop  the storm of (a): target, exit time, Pareto front of a sweep of constant settings
 filled       kernels with auto-tuning whose lists are full: never worse than no action
 do-nothing   the kernel batches itself: nothing is written, and why is said
 scenarios    other storms and noises: a table, and that noise is left alone
+rules        what constant settings give where something else than exits is the trouble: a table
 
 Exits 0 only where each claim holds; the last line is the figure."""
 
@@ -186,9 +187,48 @@ def scenarios(pcpsim):
     return not wrong
 
 
+RULES = [  # scenario, regimes, constants: fractions, and the scales of R6
+    ("start-storm", ["R2", "R4", "R5"], [0, 256, 1024, 2048, 4509]),
+    ("start-storm", ["R6"], [5, 2, 0]),
+    ("churn", ["R2", "R3", "R4"], [0, 4509, 1024, 128, 64, 48, 32, 8]),
+    ("churn-light", ["R2", "R3", "R4"], [0, 4509, 1024, 128, 64, 48, 32, 8]),
+    ("hoard", ["R2", "R4"], [0, 8, 16, 32, 64, 4096]),
+    ("hoard-pressure", ["R2", "R4"], [0, 8, 64, 4096]),
+    ("pressure", ["R2", "R4"], [0, 1024, 3000, 4509]),
+]
+
+
+def rules_row(name, r):
+    took = max(r["exit_total_ns"], r["start_total_ns"]) / 1e9
+    seconds = r["simulated_ns"] / 1e9
+    storm = "storm" if r["bystander_storm_waits"] else "wait"
+    print(f"| {name} | {ns(r[f'bystander_{storm}_p50_ns'])} | {ns(r[f'bystander_{storm}_p99_ns'])} |"
+          f" {r['faults_per_s'] / 1e3:.0f} | {'' if r['unfinished'] or not took else f'{took:.2f} s'} |"
+          f" {r['held_ns'] / r['simulated_ns']:.1%} |"
+          f" {r['lists_mean_pages'] / 256:.0f} | {r['lists_max_pages'] / 256:.0f} |"
+          f" {r['reclaimed_pages'] / seconds / 1e3:.0f} | {r['direct_reclaims'] / seconds:.0f} |"
+          f" {r['psi_memory_some_ns'] / r['simulated_ns']:.1%} |")
+
+
+def rules(pcpsim):
+    runs = 0
+    for scenario, regimes, constants in RULES:
+        for regime in regimes:
+            key = "Scale" if regime == "R6" else "Fraction"
+            print(f"\n{scenario}, {regime}\n\n| {key} | p50 | p99 | 1000 faults/s | took | lock busy"
+                  " | MB in lists | most | 1000 pages/s reclaimed | direct/s | PSI some |\n"
+                  "|---|---|---|---|---|---|---|---|---|---|---|")
+            for constant in constants:
+                rules_row(constant, off(pcpsim, scenario, f"Regime.Regime={regime}",
+                                        f"Regime.{key}={constant}", "Run.Time=20s"))
+                runs += 1
+    print(f"\n{runs} runs without pcptuned")
+    return True
+
+
 def main():
     proofs = {"closed-loop": closed_loop, "filled": filled, "do-nothing": do_nothing,
-              "scenarios": scenarios}
+              "scenarios": scenarios, "rules": rules}
     if len(sys.argv) < 3 or sys.argv[2] not in proofs:
         sys.exit(__doc__)
     sys.exit(0 if proofs[sys.argv[2]](sys.argv[1], *sys.argv[3:]) else 1)

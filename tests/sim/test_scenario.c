@@ -85,6 +85,7 @@ static void test_errors(void **state)
         {WORK "Node=1\n", "[Workload w] FirstCpu= or Node=: not on this machine"},
         {WORK "Interval=1us\n", "[Workload w] Interval=: an exit has none"},
         {"[Workload w]\nKind=bystander\n", "[Workload w] Interval=: a bystander needs one"},
+        {WORK "Pause=1s\n", "[Workload w] Pause=: for a loop only"},
         {"[Regime]\nRegime=R1\n" WORK "Order=1\n", "[Workload w] Order=: R1 keeps"},
         {WORK "[Write w]\nKnob=scale\nValue=1\n", "[Write w] Knob=scale: only in R6"},
     };

@@ -123,7 +123,7 @@ static void test_shared_cpu(void **state)
     s.workloads[0].tasks = 16;
     s.machine.free_outside = 100000;
     struct sim *sim = run(&s);
-    assert_int_equal(sim->exits_to_come, 0);
+    assert_int_equal(sim->to_come, 0);
     assert_true(sim->result.free_bulk.max <= UINT64_C(2) * (1000 + 10 * 189));
     sim_free(sim);
 }
@@ -264,6 +264,74 @@ static void test_knobs(void **state)
     sim_free(sim);
 }
 
+/* A CPU counts by the time that it was not idle; what of a stall is to come comes later. */
+static void test_pressure(void **state)
+{
+    (void)state;
+    struct scenario s = plain(REGIME_R4, 4);
+    struct sim *sim;
+    char error[SCENARIO_ERROR];
+
+    assert_int_equal(scenario_check(&s, error), 0);
+    assert_int_equal(sim_new(&s, &sim), 0);
+    sim->cpus[0].running = 0;
+    sim->cpus[1].running = 1;
+    sim->cpus[1].runnable.head = 2;
+    sim->now = 1000;
+    pressure_stall(sim, 0, 1400);
+    pressure_stall(sim, 0, 1300); /* no longer than it lasts already */
+    sim->now = 1200;
+    pressure_collect(sim);
+    assert_int_equal(sim->memory_some.total, 200 / 2); /* of two CPUs; the others are idle */
+    assert_int_equal(sim->cpu_some.total, 1200 / 2);
+    sim->cpus[1].running = NOBODY;
+    sim->now = 2200;
+    pressure_collect(sim);
+    assert_int_equal(sim->memory_some.total, 100 + 200);
+    assert_int_equal(sim->cpu_some.total, 600);
+    sim_free(sim);
+}
+
+/* kswapd is in a memory stall while it runs; its average moves each two seconds. */
+static void test_pressure_of_kswapd(void **state)
+{
+    (void)state;
+    struct scenario s = plain(REGIME_R4, 2);
+    struct sim *sim;
+    char error[SCENARIO_ERROR];
+
+    assert_int_equal(scenario_check(&s, error), 0);
+    assert_int_equal(sim_new(&s, &sim), 0);
+    sim->zones[0].kernel.reclaim_active = true;
+    sim->now = PRESSURE_PERIOD / 2;
+    sim->zones[0].reclaim_since = sim->now;
+    sim->now = PRESSURE_PERIOD;
+    pressure_event(sim);
+    assert_int_equal(sim->memory_some.total, PRESSURE_PERIOD / 2);
+    assert_in_range((uint64_t)(sim->memory_some.avg10 * 10000), 906, 907); /* (1 - e^-0.2) / 2 */
+    sim_free(sim);
+}
+
+/* A loop that rests needs its CPU no more: another one has it meanwhile. */
+static void test_pause(void **state)
+{
+    (void)state;
+    struct scenario s = plain(REGIME_R4, 1);
+    s.run.to_exits = false;
+    s.run.time = NSEC_PER_SEC;
+    s.workloads[0] = (struct workload){
+        .name = "rests", .kind = WORK_LOOP, .tasks = 1, .size = 1000, .pause = 10 * NSEC_PER_MSEC};
+    struct sim *sim = run(&s);
+    uint64_t alone = sim->result.faults;
+    sim_free(sim);
+    assert_in_range(alone, 1000 * 80, 1000 * 110); /* a round takes half a ms */
+
+    s.workloads[0].tasks = 4;
+    sim = run(&s);
+    assert_in_range(sim->result.faults, 35 * alone / 10, 45 * alone / 10);
+    sim_free(sim);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -272,6 +340,8 @@ int main(void)
         cmocka_unit_test(test_high_order),    cmocka_unit_test(test_pages_are_conserved),
         cmocka_unit_test(test_repeatable),    cmocka_unit_test(test_write_in_a_run),
         cmocka_unit_test(test_decay_drains),  cmocka_unit_test(test_knobs),
+        cmocka_unit_test(test_pressure),      cmocka_unit_test(test_pressure_of_kswapd),
+        cmocka_unit_test(test_pause),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
