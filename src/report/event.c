@@ -50,24 +50,35 @@ static char *flatten(char *s)
     return s;
 }
 
-char *event_describe(const struct event *e, char *buf, size_t size)
+static bool would(const struct event *e)
+{
+    return e->dry_run &&
+           (e->kind == EVENT_STORM || e->kind == EVENT_ADAPTED || e->kind == EVENT_RESTORED);
+}
+
+static void describe_plan(const struct event *e, char *buf, size_t size)
 {
     char knobs[160] = "", why[512] = "";
-    const char *would = e->dry_run && (e->kind == EVENT_STORM || e->kind == EVENT_ADAPTED ||
-                                       e->kind == EVENT_RESTORED)
-                            ? "would set "
-                            : "";
 
-    if (!e->has_plan) {
-        snprintf(buf, size, "%s", e->text);
-        return flatten(buf);
-    }
     if (e->has_outcome)
         describe_knobs(&e->outcome, knobs, sizeof(knobs));
     plan_describe(&e->plan, why, sizeof(why));
     if (knobs[0])
-        snprintf(buf, size, "storm %" PRIu64 ": %s%s: %s", e->plan.why.storm_id, would, knobs, why);
+        snprintf(buf, size, "storm %" PRIu64 ": %s%s: %s", e->plan.why.storm_id,
+                 would(e) ? "would set " : "", knobs, why);
     else
         snprintf(buf, size, "storm %" PRIu64 ": %s", e->plan.why.storm_id, why);
+}
+
+char *event_describe(const struct event *e, char *buf, size_t size)
+{
+    if (e->has_plan)
+        describe_plan(e, buf, size);
+    else
+        snprintf(buf, size, "%s", e->text);
+    size_t len = strlen(buf);
+    if (e->repeats > 0)
+        snprintf(buf + len, size - len, " (repeated %" PRIu32 " time%s)", e->repeats,
+                 e->repeats == 1 ? "" : "s");
     return flatten(buf);
 }

@@ -41,8 +41,11 @@ struct event {
     bool has_plan, has_outcome;
     struct plan plan;
     struct outcome outcome;
-    char text[384]; /* the sentence where there is no plan to describe */
+    char text[384];   /* the sentence where there is no plan to describe */
+    uint32_t repeats; /* this and so many like it are told together; 0: it alone (see repeat.h) */
 };
+
+#define EVENT_TEXT 1024
 
 /* The sentence of an event, without time stamp and control characters: "storm 3: ...". Returns
  * buf. */

@@ -4,13 +4,22 @@
 #include <inttypes.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 
-#include <systemd/sd-journal.h>
+#include "clock.h"
+#include "journal.h"
+#include "metrics.h"
+#include "repeat.h"
 
 #define RING 128 /* events; a storm is three */
+
+struct view { /* what the metrics show */
+    char path[PARAMS_PATH];
+    uint64_t config;
+    struct status status;
+};
 
 struct report {
     struct report_config config;
@@ -20,20 +29,18 @@ struct report {
     pthread_cond_t more, drained;
     struct event ring[RING];
     uint64_t head, tail; /* events put, events written */
-    uint64_t dropped, dropped_told;
-    bool stop;
+    uint64_t dropped;
+    struct metrics metrics;
+    struct view wanted; /* the newest, while has_wanted */
+    bool has_wanted;
+    bool stop, ended;
+    /* the thread's own */
+    struct repeat repeat;
+    uint64_t dropped_told;
+    bool dry_run; /* as of the last event */
+    struct view shown;
+    int metrics_error; /* of the last writing */
 };
-
-/* JOURNAL_STREAM=DEV:INO names the socket that systemd gave us as stderr (systemd.exec(5)). */
-static bool stderr_is_journal(void)
-{
-    const char *env = getenv("JOURNAL_STREAM");
-    unsigned long long dev, ino;
-    struct stat st;
-
-    return env && sscanf(env, "%llu:%llu", &dev, &ino) == 2 && fstat(STDERR_FILENO, &st) == 0 &&
-           st.st_dev == dev && st.st_ino == ino;
-}
 
 static void write_text(const struct report *r, const struct event *e, const char *sentence)
 {
@@ -51,24 +58,6 @@ static void write_text(const struct report *r, const struct event *e, const char
     }
     fprintf(stderr, "%s%s%s%s\n", stamp, e->dry_run ? "[dry run] " : "", prefix[e->level],
             sentence);
-}
-
-static void write_journal(const struct event *e, const char *sentence)
-{
-    const struct evidence_numbers *w = &e->plan.why;
-
-    if (!e->has_plan) {
-        sd_journal_send("MESSAGE=%s", sentence, "PRIORITY=%d", (int)e->level, "PCPTUNED_EVENT=%s",
-                        event_name(e->kind), "PCPTUNED_DRY_RUN=%d", e->dry_run, NULL);
-        return;
-    }
-    sd_journal_send("MESSAGE=%s", sentence, "PRIORITY=%d", (int)e->level, "PCPTUNED_EVENT=%s",
-                    event_name(e->kind), "PCPTUNED_DRY_RUN=%d", e->dry_run, "PCPTUNED_REASON=%s",
-                    reason_name(e->plan.reason), "PCPTUNED_STORM_ID=%" PRIu64, w->storm_id,
-                    "PCPTUNED_CGROUP=%s", w->group, "PCPTUNED_TASKS=%" PRIu32, w->tasks_total,
-                    "PCPTUNED_PAGES=%" PRIu64, w->pages, "PCPTUNED_WAIT_BEFORE_USEC=%" PRIu64,
-                    w->w_before / NSEC_PER_USEC, "PCPTUNED_WAIT_AFTER_USEC=%" PRIu64,
-                    w->w_after / NSEC_PER_USEC, NULL);
 }
 
 /* Past stdio, vdprintf() included: exit() flushes what is unwritten in any FILE, and would wait for
@@ -96,58 +85,133 @@ static void write_json(const struct event *e)
     write_all(STDOUT_FILENO, text, len + 1);
 }
 
-static void write_event(const struct report *r, const struct event *e)
+static void write_line(const struct report *r, const struct event *e)
 {
-    char sentence[1024];
+    char sentence[EVENT_TEXT];
 
+    if (r->config.format == REPORT_JOURNAL)
+        (void)journal_send(e); /* where there is no journald nobody could be told */
+    else
+        write_text(r, e, event_describe(e, sentence, sizeof(sentence)));
+}
+
+static void write_kept_back(struct report *r)
+{
+    const struct event *e = repeat_flush(&r->repeat);
+
+    if (e)
+        write_line(r, e);
+}
+
+static void write_event(struct report *r, const struct event *e)
+{
     if (r->config.format == REPORT_JSON) {
         write_json(e);
         return;
     }
-    if (e->level > r->config.level)
+    if (e->level > r->config.level || repeat_takes(&r->repeat, e, clock_monotonic()))
         return;
-    event_describe(e, sentence, sizeof(sentence));
-    if (r->config.format == REPORT_JOURNAL)
-        write_journal(e, sentence);
-    else
-        write_text(r, e, sentence);
+    write_kept_back(r);
+    write_line(r, e);
+    repeat_told(&r->repeat, e);
 }
 
-static void tell_dropped(const struct report *r, uint64_t dropped, const struct event *next)
+static _printf_(2, 3) void write_notice(struct report *r, const char *fmt, ...)
 {
     struct event e = {.kind = EVENT_NOTICE,
                       .level = LEVEL_WARNING,
-                      .mono = next->mono,
-                      .real = next->real,
-                      .dry_run = next->dry_run};
+                      .mono = clock_monotonic(),
+                      .real = clock_realtime(),
+                      .dry_run = r->dry_run};
+    va_list ap;
 
-    snprintf(e.text, sizeof(e.text),
-             "%" PRIu64 " events were dropped in all: whoever reads them is too slow", dropped);
+    va_start(ap, fmt);
+    vsnprintf(e.text, sizeof(e.text), fmt, ap);
+    va_end(ap);
+    metrics_note(&r->metrics, &e);
     write_event(r, &e);
+}
+
+/* --- the thread ----------------------------------------------------------------------------- */
+
+/* Takes the oldest event out and writes it. Called, and returns, with the lock held. */
+static void next_event(struct report *r)
+{
+    struct event e = r->ring[r->tail % RING];
+    uint64_t dropped = r->dropped;
+
+    pthread_mutex_unlock(&r->lock);
+    r->dry_run = e.dry_run;
+    if (dropped != r->dropped_told)
+        write_notice(r, "%" PRIu64 " events were dropped in all: whoever reads them is too slow",
+                     dropped);
+    r->dropped_told = dropped;
+    write_event(r, &e);
+    pthread_mutex_lock(&r->lock);
+    r->tail++;
+}
+
+static nsec_t cpu_time(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (nsec_t)t.tv_sec * NSEC_PER_SEC + (nsec_t)t.tv_nsec;
+}
+
+/* Called, and returns, with the lock held. */
+static void next_metrics(struct report *r)
+{
+    struct metrics metrics = r->metrics;
+
+    r->shown = r->wanted;
+    r->has_wanted = false;
+    pthread_mutex_unlock(&r->lock);
+    _cleanup_free_ char *text =
+        metrics_format(&metrics, &r->shown.status, cpu_time(), r->shown.config);
+    int error = text ? metrics_write(r->shown.path, text) : -ENOMEM;
+    if (error < 0 && error != r->metrics_error)
+        write_notice(r, "%s cannot be written: %s; tried again with the next metrics, ignoring",
+                     r->shown.path, strerror(-error));
+    r->metrics_error = error;
+    pthread_mutex_lock(&r->lock);
+}
+
+/* Waits for something to do. Called, and returns, with the lock held. */
+static void wait_for_more(struct report *r)
+{
+    nsec_t due = repeat_due(&r->repeat);
+    struct timespec until = {.tv_sec = (time_t)(due / NSEC_PER_SEC),
+                             .tv_nsec = (long)(due % NSEC_PER_SEC)};
+
+    if (due == NSEC_INFINITY)
+        pthread_cond_wait(&r->more, &r->lock);
+    else if (pthread_cond_timedwait(&r->more, &r->lock, &until) == ETIMEDOUT) {
+        pthread_mutex_unlock(&r->lock);
+        write_kept_back(r);
+        pthread_mutex_lock(&r->lock);
+    }
 }
 
 static void *report_thread(void *arg)
 {
     struct report *r = arg;
-    struct event e;
 
     pthread_mutex_lock(&r->lock);
     for (;;) {
-        while (r->tail == r->head && !r->stop)
-            pthread_cond_wait(&r->more, &r->lock);
-        if (r->tail == r->head)
+        if (r->tail != r->head)
+            next_event(r);
+        else if (r->has_wanted)
+            next_metrics(r);
+        else if (r->stop)
             break;
-        e = r->ring[r->tail % RING];
-        uint64_t dropped = r->dropped;
-        pthread_mutex_unlock(&r->lock);
-        if (dropped != r->dropped_told)
-            tell_dropped(r, dropped, &e);
-        write_event(r, &e);
-        pthread_mutex_lock(&r->lock);
-        r->dropped_told = dropped;
-        r->tail++;
+        else
+            wait_for_more(r);
     }
-    r->stop = true;
+    pthread_mutex_unlock(&r->lock);
+    write_kept_back(r);
+    pthread_mutex_lock(&r->lock);
+    r->ended = true;
     pthread_cond_signal(&r->drained);
     pthread_mutex_unlock(&r->lock);
     return NULL;
@@ -175,6 +239,16 @@ static void init_lock(pthread_mutex_t *lock)
     pthread_mutexattr_destroy(&attr);
 }
 
+static void init_condition(pthread_cond_t *condition)
+{
+    pthread_condattr_t attr;
+
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(condition, &attr);
+    pthread_condattr_destroy(&attr);
+}
+
 int report_new(const struct report_config *c, struct report **ret)
 {
     _cleanup_free_ struct report *r = calloc(1, sizeof(*r));
@@ -184,10 +258,10 @@ int report_new(const struct report_config *c, struct report **ret)
     r->config = *c;
     r->terminal = isatty(STDERR_FILENO);
     if (c->format == REPORT_AUTO)
-        r->config.format = stderr_is_journal() ? REPORT_JOURNAL : REPORT_TEXT;
+        r->config.format = journal_is_stderr() ? REPORT_JOURNAL : REPORT_TEXT;
     init_lock(&r->lock);
-    pthread_cond_init(&r->more, NULL);
-    pthread_cond_init(&r->drained, NULL);
+    init_condition(&r->more);
+    init_condition(&r->drained);
     int error = start_thread(r);
     if (error < 0)
         return error;
@@ -201,24 +275,27 @@ void report_free(struct report *r)
 
     if (!r)
         return;
-    clock_gettime(CLOCK_REALTIME, &until);
+    clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_sec += 2;
     pthread_mutex_lock(&r->lock);
     r->stop = true;
     pthread_cond_signal(&r->more);
     int late = 0;
-    while (r->tail != r->head && late == 0)
+    while (!r->ended && late == 0)
         late = pthread_cond_timedwait(&r->drained, &r->lock, &until);
     pthread_mutex_unlock(&r->lock);
     if (late != 0)
         return; /* a reader that never reads: the thread and its memory end with the process */
     pthread_join(r->thread, NULL);
+    if (r->shown.path[0])
+        unlink(r->shown.path); /* or it would be scraped for ever as it was */
     free(r);
 }
 
 void report_put(struct report *r, const struct event *e)
 {
     pthread_mutex_lock(&r->lock);
+    metrics_note(&r->metrics, e);
     if (r->head - r->tail < RING) {
         r->ring[r->head % RING] = *e;
         r->head++;
@@ -235,4 +312,15 @@ uint64_t report_dropped(struct report *r)
     uint64_t dropped = r->dropped;
     pthread_mutex_unlock(&r->lock);
     return dropped;
+}
+
+void report_metrics(struct report *r, const char *path, uint64_t config, const struct status *s)
+{
+    pthread_mutex_lock(&r->lock);
+    snprintf(r->wanted.path, sizeof(r->wanted.path), "%s", path);
+    r->wanted.config = config;
+    r->wanted.status = *s;
+    r->has_wanted = true;
+    pthread_cond_signal(&r->more);
+    pthread_mutex_unlock(&r->lock);
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "event.h"
+#include "status.h"
 
 /* Events to people and programs, from a thread of ordinary priority: the loop puts an event into
  * a ring and goes on, whoever reads slowly. A full ring drops, and says how many. */
@@ -26,6 +27,11 @@ DEFINE_CLEANUP(struct report *, report_free)
 
 /* Never blocks, never allocates. The event is copied. */
 void report_put(struct report *r, const struct event *e);
+
+/* Has the metrics of this status written to path (metrics.h), an absolute one that ends in .prom.
+ * Never blocks; of several in a row the last is written. The file goes with report_free(). config:
+ * a hash of the settings in force. */
+void report_metrics(struct report *r, const char *path, uint64_t config, const struct status *s);
 
 /* Events dropped because the reader was too slow. */
 uint64_t report_dropped(struct report *r);

@@ -492,8 +492,10 @@ static void put_many(struct report *r)
     struct event e = plain(EVENT_SIGNAL, LEVEL_WARNING, "");
 
     memset(e.text, 'x', sizeof(e.text) - 1);
-    for (int i = 0; i < MANY; i++)
+    for (int i = 0; i < MANY; i++) {
+        memcpy(e.text, i % 2 ? "odd" : "even", 3); /* or they were told as one */
         report_put(r, &e);
+    }
 }
 
 /* Overflows the ring, and begins to be read only then: the parent waits for stderr. */
