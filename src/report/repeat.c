@@ -47,3 +47,24 @@ const struct event *repeat_flush(struct repeat *r)
     r->interval = MIN(2 * r->interval, INTERVAL_LAST);
     return &r->last;
 }
+
+/* What an operator has ordered is told always. */
+static bool is_end(const struct event *e)
+{
+    enum reason r = e->plan.reason;
+
+    return e->kind == EVENT_RESTORED &&
+           (r == REASON_CALM || r == REASON_TOO_LONG || r == REASON_OFF);
+}
+
+bool storm_lines_take(struct storm_lines *s, const struct event *e)
+{
+    if (!e->has_plan)
+        return true;
+    if (e->plan.why.storm_id != s->id)
+        *s = (struct storm_lines){.id = e->plan.why.storm_id};
+    if (s->lines >= 2 && !is_end(e))
+        return false;
+    s->lines++;
+    return true;
+}

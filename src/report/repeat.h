@@ -3,6 +3,8 @@
 
 #include "event.h"
 
+/* What is not told, or not each time. */
+
 /* The same event again and again is one line, and now and then another with a count. Only what
  * follows itself is collapsed: between "lost" and "lost" the "back" stays readable. Changes of a
  * knob never are. */
@@ -24,3 +26,13 @@ nsec_t repeat_due(const struct repeat *r);
 
 /* Returns the last of the events kept back, with their number in ->repeats; NULL: none are. */
 const struct event *repeat_flush(struct repeat *r);
+
+/* At most three lines a storm below level debug: its first two, which are a change and the restore,
+ * and its end. One that ebbs and swells has one more of each every few seconds. */
+struct storm_lines {
+    uint64_t id;
+    unsigned lines;
+};
+
+/* Whether an event below level debug is to be told. True: it is counted. */
+bool storm_lines_take(struct storm_lines *s, const struct event *e);

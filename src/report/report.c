@@ -36,6 +36,7 @@ struct report {
     bool stop, ended;
     /* the thread's own */
     struct repeat repeat;
+    struct storm_lines storm_lines;
     uint64_t dropped_told;
     bool dry_run; /* as of the last event */
     struct view shown;
@@ -85,6 +86,11 @@ static void write_json(const struct event *e)
     write_all(STDOUT_FILENO, text, len + 1);
 }
 
+static bool is_wanted(const struct report *r, const struct event *e)
+{
+    return r->config.format == REPORT_JSON || e->level <= r->config.level;
+}
+
 static void write_line(const struct report *r, const struct event *e)
 {
     char sentence[EVENT_TEXT];
@@ -109,7 +115,9 @@ static void write_event(struct report *r, const struct event *e)
         write_json(e);
         return;
     }
-    if (e->level > r->config.level || repeat_takes(&r->repeat, e, clock_monotonic()))
+    if (r->config.level < LEVEL_DEBUG && !storm_lines_take(&r->storm_lines, e))
+        return;
+    if (repeat_takes(&r->repeat, e, clock_monotonic()))
         return;
     write_kept_back(r);
     write_line(r, e);
@@ -128,8 +136,11 @@ static _printf_(2, 3) void write_notice(struct report *r, const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(e.text, sizeof(e.text), fmt, ap);
     va_end(ap);
+    pthread_mutex_lock(&r->lock);
     metrics_note(&r->metrics, &e);
-    write_event(r, &e);
+    pthread_mutex_unlock(&r->lock);
+    if (is_wanted(r, &e))
+        write_event(r, &e);
 }
 
 /* --- the thread ----------------------------------------------------------------------------- */
@@ -296,7 +307,9 @@ void report_put(struct report *r, const struct event *e)
 {
     pthread_mutex_lock(&r->lock);
     metrics_note(&r->metrics, e);
-    if (r->head - r->tail < RING) {
+    if (!is_wanted(r, e)) {
+        /* not worth waking the thread for */
+    } else if (r->head - r->tail < RING) {
         r->ring[r->head % RING] = *e;
         r->head++;
         pthread_cond_signal(&r->more);
