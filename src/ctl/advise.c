@@ -135,7 +135,7 @@ static int print_advice_json(const struct machine *m, const struct params *p,
     return print_json(o);
 }
 
-int advise(const struct machine *m, const struct params *p, bool json)
+static int advise(const struct machine *m, const struct params *p, bool json)
 {
     const struct recommend_input in = {.host = &m->host,
                                        .zones = &m->zones,
@@ -149,4 +149,9 @@ int advise(const struct machine *m, const struct params *p, bool json)
         return print_advice_json(m, p, &list);
     print_advice(m, &list);
     return 0;
+}
+
+int verb_recommend(const struct call *c)
+{
+    return call_local(c, advise);
 }

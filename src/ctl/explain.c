@@ -187,7 +187,7 @@ static struct json_object *zone_json(const struct account *a)
     return o;
 }
 
-int explain(const struct machine *m, const struct params *p, bool json)
+static int explain(const struct machine *m, const struct params *p, bool json)
 {
     struct account a;
 
@@ -202,4 +202,9 @@ int explain(const struct machine *m, const struct params *p, bool json)
     }
     json_object_object_add(o, "zones", zones);
     return print_json(o);
+}
+
+int verb_explain(const struct call *c)
+{
+    return call_local(c, explain);
 }

@@ -1,65 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "machine.h"
 
-#include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
 #include <string.h>
-#include <sys/wait.h>
 
-#include "journal.h"
 #include "knobs.h"
+#include "state.h"
 #include "units.h"
 #include "zoneinfo.h"
 
-#define STATE_DIR "/run/pcptuned"
 #define ZONEINFO_PATH "/proc/zoneinfo"
-
-struct knobs_answer {
-    int error;
-    struct knob_values values;
-};
-
-static _Noreturn void answer_knobs(int fd)
-{
-    struct knobs_answer a = {0};
-
-    /* Whoever waits for the end of our output must not wait for this. */
-    for (int i = STDIN_FILENO; i <= STDERR_FILENO; i++)
-        close(i);
-    a.error = knobs_read(&a.values);
-    _exit(write(fd, &a, sizeof(a)) == (ssize_t)sizeof(a) ? EXIT_SUCCESS : EXIT_FAILURE);
-}
-
-/* In a child: the kernel may hold pcp_batch_high_lock for as long as a memory offline takes, and
- * a thread that sleeps in it would keep us from ending. -ETIMEDOUT; errors of knobs_read(). */
-static int read_knobs(nsec_t timeout, struct knob_values *ret)
-{
-    struct knobs_answer a = {0};
-    int fds[2];
-
-    if (pipe(fds) < 0)
-        return -errno;
-    _cleanup_close_ int in = fds[0];
-    pid_t pid = fork();
-    if (pid == 0)
-        answer_knobs(fds[1]);
-    close(fds[1]);
-    if (pid < 0)
-        return -EAGAIN;
-    struct pollfd p = {.fd = in, .events = POLLIN};
-    if (poll(&p, 1, (int)(timeout / NSEC_PER_MSEC)) <= 0) {
-        kill(pid, SIGKILL); /* init takes it, when the kernel lets it go */
-        return -ETIMEDOUT;
-    }
-    ssize_t n = read(in, &a, sizeof(a));
-    waitpid(pid, NULL, 0);
-    if (n != (ssize_t)sizeof(a))
-        return -EIO;
-    if (a.error == 0)
-        *ret = a.values;
-    return a.error;
-}
 
 static void take_knobs(const struct params *p, struct machine *m)
 {
@@ -71,7 +20,7 @@ static void take_knobs(const struct params *p, struct machine *m)
         m->knobs_known = true; /* there are none */
         return;
     }
-    int r = read_knobs(p->knob_timeout, &m->knobs);
+    int r = state_knobs(p->knob_timeout, &m->knobs);
     m->knobs_known = r == 0;
     if (r == 0)
         return;
@@ -92,17 +41,18 @@ static void take_knobs(const struct params *p, struct machine *m)
 /* A storm may be on right now: what pcptuned has written is nobody's setting. */
 static void take_originals(struct machine *m)
 {
-    struct journal j;
+    struct undo undo;
 
     m->originals = m->knobs;
-    _cleanup_close_ int dir = open(STATE_DIR, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (dir < 0 || journal_read(dir, &j) < 0 || strcmp(j.boot_id, m->host.boot_id) != 0)
+    undo_read(&undo);
+    if (undo.kind != UNDO_HELD)
         return;
     for (unsigned k = 0; k < KNOB_MAX; k++) {
-        if (!j.knob[k].held || !m->knobs.has[k] || !journal_ours(&j.knob[k], m->knobs.value[k]))
+        const struct journal_entry *e = &undo.journal.knob[k];
+        if (!e->held || !m->knobs.has[k] || !journal_ours(e, m->knobs.value[k]))
             continue;
         m->held = true;
-        m->originals.value[k] = j.knob[k].original;
+        m->originals.value[k] = e->original;
     }
 }
 

@@ -1,144 +1,152 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <getopt.h>
+#include <locale.h>
 #include <string.h>
 
-#include "config.h"
-#include "verbs.h"
+#include "help.h"
+#include "term.h"
 
-#define EXIT_USAGE 2
-
-static const char help[] =
-    "pcptunectl: what a container exit storm could cost on this machine, and what to set\n"
-    "\n"
-    "Usage: pcptunectl [OPTION...] VERB\n"
-    "\n"
-    "Verbs (they need neither pcptuned nor root, and change nothing)\n"
-    "  recommend      what to set here and why, ready to paste; often to keep the defaults\n"
-    "  explain        each zone from its managed pages to the wait W, with this machine's\n"
-    "                 numbers in the kernel's formulas\n"
-    "\n"
-    "Options\n"
-    "  --json         one JSON object on standard output; its keys are in pcptunectl(1)\n"
-    "  --config=FILE  TargetWait=, PageCost= and bounds from FILE instead of\n"
-    "                 /etc/pcptuned/pcptuned.conf (drop-ins still apply)\n"
-    "  --help, --version\n"
-    "\n"
-    "Environment: NO_COLOR switches colours off; there are none but on a terminal.\n"
-    "\n"
-    "Exit codes: 0 done; 1 failed; 2 usage.\n"
-    "\n"
-    "See pcptunectl(1), pcptuned(8) and /etc/pcptuned/pcptuned.conf.\n";
-
-static const struct verb {
-    const char *name;
-    int (*run)(const struct machine *m, const struct params *p, bool json);
-} verbs[] = {
-    {"recommend", advise},
-    {"explain", explain},
-};
-
-struct options {
+struct command {
     const struct verb *verb; /* NULL: all is done */
-    const char *config;
-    bool json;
+    struct call call;
+    unsigned given; /* of enum option_id */
+    bool help;
 };
 
-/* 0: go on; 1: all is done; negative: after a complaint. */
-static int take(int c, struct options *ret)
+enum { DONE = 1 };
+
+/* 0: go on; DONE; negative: after a complaint. */
+static int take(int c, struct command *ret)
 {
     switch (c) {
-    case 'j':
-        ret->json = true;
-        return 0;
-    case 'c':
-        ret->config = optarg;
-        return 0;
+    case OPTION_JSON:
+        ret->call.json = true;
+        break;
+    case OPTION_CONFIG:
+        ret->call.config = optarg;
+        break;
+    case OPTION_ADDRESS:
+        ret->call.address = optarg;
+        break;
+    case OPTION_SINCE:
+        ret->call.since = optarg;
+        break;
+    case OPTION_FOLLOW:
+        ret->call.follow = true;
+        break;
+    case OPTION_NO_PAGER:
+        break;
     case 'h':
-        fputs(help, stdout);
-        return 1;
+        ret->help = true;
+        return 0;
     case 'V':
         printf("pcptunectl %s\n", PCPTUNED_VERSION);
-        return 1;
+        return DONE;
     default:
         fprintf(stderr, "See pcptunectl --help.\n");
         return -EINVAL;
     }
+    ret->given |= (unsigned)c;
+    return 0;
 }
 
-static int take_verb(const char *name, struct options *ret)
+static int take_verb(const char *name, struct command *ret)
 {
-    for (size_t i = 0; i < ARRAY_SIZE(verbs); i++) {
-        if (strcmp(verbs[i].name, name) == 0) {
-            ret->verb = &verbs[i];
-            return 0;
-        }
-    }
-    fprintf(stderr, "pcptunectl: there is no verb '%s'; see pcptunectl --help\n", name);
+    const char *near;
+
+    ret->verb = verb_find(name, &near);
+    if (ret->verb)
+        return 0;
+    fprintf(stderr, "pcptunectl: there is no verb '%s'%s%s%s; see pcptunectl --help\n", name,
+            near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
     return -EINVAL;
 }
 
-static int parse_options(int argc, char *argv[], struct options *ret)
+static int take_arguments(int n, char *args[], struct command *ret)
+{
+    const struct verb *v = ret->verb;
+
+    if (n > (v->argument ? 1 : 0)) {
+        fprintf(stderr, "pcptunectl: unexpected argument '%s'; see pcptunectl %s --help\n",
+                args[v->argument ? 1 : 0], v->name);
+        return -EINVAL;
+    }
+    if (v->argument && n == 0) {
+        fprintf(stderr, "pcptunectl: %s wants %s; see pcptunectl %s --help\n", v->name, v->argument,
+                v->name);
+        return -EINVAL;
+    }
+    if (ret->given & ~v->options) {
+        fprintf(stderr,
+                "pcptunectl: %s does not take all of these options; see pcptunectl %s "
+                "--help\n",
+                v->name, v->name);
+        return -EINVAL;
+    }
+    ret->call.argument = args[0];
+    return 0;
+}
+
+static int parse_options(int argc, char *argv[], struct command *ret)
 {
     static const struct option long_options[] = {
-        {"json", no_argument, NULL, 'j'},
-        {"config", required_argument, NULL, 'c'},
+        {"json", no_argument, NULL, OPTION_JSON},
+        {"config", required_argument, NULL, OPTION_CONFIG},
+        {"address", required_argument, NULL, OPTION_ADDRESS},
+        {"since", required_argument, NULL, OPTION_SINCE},
+        {"follow", no_argument, NULL, OPTION_FOLLOW},
+        {"no-pager", no_argument, NULL, OPTION_NO_PAGER},
         {"help", no_argument, NULL, 'h'},
         {"version", no_argument, NULL, 'V'},
         {NULL, 0, NULL, 0},
     };
     int c;
 
-    *ret = (struct options){0};
+    *ret = (struct command){0};
     while ((c = getopt_long(argc, argv, "h", long_options, NULL)) != -1) {
         int r = take(c, ret);
         if (r != 0)
-            return r < 0 ? r : 0;
+            return r;
     }
-    if (optind == argc) {
+    if (optind == argc && !ret->help) {
         fprintf(stderr, "pcptunectl: which verb? See pcptunectl --help.\n");
         return -EINVAL;
     }
-    if (optind + 1 < argc) {
-        fprintf(stderr, "pcptunectl: unexpected argument '%s'; see pcptunectl --help\n",
-                argv[optind + 1]);
-        return -EINVAL;
-    }
-    return take_verb(argv[optind], ret);
+    int r = optind < argc ? take_verb(argv[optind], ret) : 0;
+    if (r < 0 || ret->help)
+        return r;
+    return take_arguments(argc - optind - 1, argv + optind + 1, ret);
 }
 
-static int run(const struct options *o, const struct params *p)
+static void help(const struct command *c)
 {
-    _cleanup_(machine_done) struct machine m;
-
-    int r = machine_read(p, &m);
-    if (r >= 0)
-        r = o->verb->run(&m, p, o->json);
-    if (r == -ENOMEM)
-        fprintf(stderr, "pcptunectl: %s\n", strerror(ENOMEM));
-    if (fflush(stdout) != 0 || ferror(stdout)) {
-        fprintf(stderr, "pcptunectl: standard output: %s\n", strerror(errno));
-        return EXIT_FAILURE;
-    }
-    return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+    if (c->verb)
+        help_print_verb(c->verb);
+    else
+        help_print();
 }
 
 int main(int argc, char *argv[])
 {
-    struct config_result c;
-    struct options o;
-    int code = EXIT_FAILURE;
+    struct command c;
 
-    if (parse_options(argc, argv, &o) < 0)
-        return EXIT_USAGE;
-    if (!o.verb)
-        return EXIT_SUCCESS;
-    int r = config_load("", o.config, &c);
-    if (r == -ENOMEM)
-        fprintf(stderr, "pcptunectl: %s\n", strerror(ENOMEM));
-    for (size_t i = 0; i < c.n_errors; i++)
-        fprintf(stderr, "%s\n", c.errors[i]);
-    if (r == 0)
-        code = run(&o, &c.params);
-    config_result_done(&c);
+    setlocale(LC_CTYPE, "");
+    int r = parse_options(argc, argv, &c);
+    if (r != 0)
+        return r < 0 ? EXIT_USAGE : EXIT_SUCCESS;
+    bool paged = c.verb && !c.help && !c.call.json && !c.call.follow &&
+                 (c.verb->options & OPTION_NO_PAGER) && !(c.given & OPTION_NO_PAGER);
+    if (paged)
+        pager_open();
+    int code = EXIT_SUCCESS;
+    if (c.help)
+        help(&c);
+    else
+        code = c.verb->run(&c.call);
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        fprintf(stderr, "pcptunectl: standard output: %s\n", strerror(errno));
+        code = EXIT_FAILURE;
+    }
+    pager_close();
     return code;
 }

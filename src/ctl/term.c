@@ -2,50 +2,94 @@
 #include "term.h"
 
 #include <string.h>
+#include <time.h>
 
-static bool coloured(FILE *f)
+bool term_coloured(FILE *f)
 {
     const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
 
     if (no && no[0])
         return false;
-    return isatty(fileno(f)) && !(term && strcmp(term, "dumb") == 0);
+    return (isatty(fileno(f)) || pager_runs()) && !(term && strcmp(term, "dumb") == 0);
 }
 
 const char *term_bold(FILE *f)
 {
-    return coloured(f) ? "\033[1m" : "";
+    return term_coloured(f) ? "\033[1m" : "";
 }
 
 const char *term_faint(FILE *f)
 {
-    return coloured(f) ? "\033[2m" : "";
+    return term_coloured(f) ? "\033[2m" : "";
+}
+
+const char *term_good(FILE *f)
+{
+    return term_coloured(f) ? "\033[1;32m" : "";
+}
+
+const char *term_bad(FILE *f)
+{
+    return term_coloured(f) ? "\033[1;31m" : "";
 }
 
 const char *term_end(FILE *f)
 {
-    return coloured(f) ? "\033[0m" : "";
+    return term_coloured(f) ? "\033[0m" : "";
+}
+
+/* The first line goes on at `column`. */
+static void fill(FILE *f, size_t indent, size_t column, const char *text)
+{
+    bool first = true;
+
+    while (*text) {
+        size_t word = strcspn(text, " ");
+        if (!first && column + 1 + word > TERM_WIDTH) {
+            fprintf(f, "\n%*s", (int)indent, "");
+            column = indent;
+            first = true;
+        }
+        column += (size_t)fprintf(f, "%s%.*s", first ? "" : " ", (int)word, text);
+        first = false;
+        text += word;
+        text += strspn(text, " ");
+    }
+    fputc('\n', f);
 }
 
 void term_fill(FILE *f, unsigned indent, const char *text)
 {
-    size_t column = 0;
+    if (*text)
+        fill(f, indent, (size_t)fprintf(f, "%*s", (int)indent, ""), text);
+}
 
-    while (*text) {
-        size_t word = strcspn(text, " ");
-        if (column > 0 && column + 1 + word > TERM_WIDTH) {
-            fputc('\n', f);
-            column = 0;
-        }
-        if (column == 0)
-            column = (size_t)fprintf(f, "%*s%.*s", (int)indent, "", (int)word, text);
-        else
-            column += (size_t)fprintf(f, " %.*s", (int)word, text);
-        text += word;
-        text += strspn(text, " ");
-    }
-    if (column > 0)
-        fputc('\n', f);
+void term_field(FILE *f, const char *name, const char *text)
+{
+    enum { INDENT = 12 };
+
+    fprintf(f, "%s%*s%s  ", term_faint(f), INDENT - 2, name, term_end(f));
+    fill(f, INDENT, INDENT, text);
+}
+
+char *term_name(const char *name, char buf[static TERM_NAME])
+{
+    size_t i = 0;
+
+    for (; name[i] && i < TERM_NAME - 1; i++)
+        buf[i] = (unsigned char)name[i] < ' ' || name[i] == 0x7f ? '?' : name[i];
+    buf[i] = '\0';
+    return buf;
+}
+
+char *term_time(uint64_t usec, char buf[static TERM_TIME])
+{
+    time_t secs = (time_t)(usec / 1000000);
+    struct tm tm;
+
+    localtime_r(&secs, &tm);
+    strftime(buf, TERM_TIME, "%Y-%m-%d %H:%M:%S", &tm);
+    return buf;
 }
 
 void term_lines(FILE *f, unsigned indent, const char *text)

@@ -13,56 +13,30 @@ import tempfile
 import time
 import unittest
 
-from machines import (BTF, PATIENCE, TREE, arithmetic, b_of, batchsize, can_mount, evaluate,
-                      machines, mounted, read, wait_of)
+from case import (ARGUMENTS, CAN_MOUNT, FRACTION, MANUAL, PCPTUNECTL, VERBS, Case, documented,
+                  journal, keys_of, need_mount)
+from machines import (BTF, PATIENCE, TREE, arithmetic, b_of, batchsize, evaluate, machines, mounted,
+                      read, wait_of)
 
-PCPTUNECTL = os.path.abspath(sys.argv.pop(1))
-CAN_MOUNT = can_mount()
-FRACTION = "/proc/sys/vm/percpu_pagelist_high_fraction"
 MACHINES = machines()
 IDS = {"PCP-KEEP-DEFAULTS", "PCP-STORM-TUNE", "PCP-CONSTANT", "PCP-TARGET-FLOOR",
        "PCP-FRACTION-USELESS", "PCP-PINNED", "PCP-LISTS-HOARD", "PCP-STALE-BATCH",
        "PCP-KERNEL-CAP", "PCP-KERNEL-BATCH", "PCP-KERNEL-DECAY"}
 
 
-def need_mount(test):
-    if not CAN_MOUNT:
-        print(f"SKIP: {test.__name__}: needs root and mount namespaces")
-    return unittest.skipUnless(CAN_MOUNT, "needs root and mount namespaces")(test)
 
-
-class Case(unittest.TestCase):
-    def setUp(self):
-        where = tempfile.TemporaryDirectory()
-        self.addCleanup(where.cleanup)
-        self.dir = where.name
-        self.env = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "TERM")}
-        self.config = self.path("none.conf", "")
-
-    def path(self, name, text):
-        path = os.path.join(self.dir, name)
-        with open(path, "w", encoding="utf-8") as f:
-            f.write(text)
-        return path
-
-    def run_it(self, *args, wrap=()):
-        return subprocess.run([*wrap, PCPTUNECTL, *args], capture_output=True, text=True,
-                              env=self.env, stdin=subprocess.DEVNULL, timeout=PATIENCE, check=False)
-
-    def verb(self, verb, machine=None, config=None):
-        wrap = ()
-        if machine:
-            where = os.path.join(self.dir, re.sub(r"\W", "-", machine.name))
-            wrap = machine.wrap(where)
-        done = self.run_it(verb, "--json", f"--config={config or self.config}", wrap=wrap)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return json.loads(done.stdout)
+class Machine(Case):
+    def on(self, verb, machine):
+        return self.verb(verb, machine.wrap(os.path.join(self.dir,
+                                                         re.sub(r"\W", "-", machine.name))))
 
 
 class Options(Case):
     def test_usage_errors(self):
         for args in ([], ["nonsense"], ["explain", "x"], ["--nonsense"], ["recommend", "--config"],
-                     ["-x", "explain"], ["explain", "--json=1"], ["Explain"], [""]):
+                     ["-x", "explain"], ["explain", "--json=1"], ["Explain"], [""], ["mode"],
+                     ["mode", "apply", "off"], ["mode", "on"], ["events", "--since=never"],
+                     ["nonsense", "--help"]):
             with self.subTest(args=args):
                 done = self.run_it(*args)
                 self.assertEqual((done.returncode, done.stdout), (2, ""))
@@ -76,18 +50,36 @@ class Options(Case):
 
     def test_help_code_and_manual_agree(self):
         source = read(os.path.join(TREE, "src", "ctl", "main.c"))
-        manual = read(os.path.join(TREE, "man", "pcptunectl.1"))
         helped = self.run_it("--help").stdout
         accepted = set(re.findall(r'\{"([a-z-]+)", \w+_argument,', source))
-        verbs = set(re.findall(r'^    \{"([a-z]+)", [a-z]+\},', source, re.M))
-        self.assertEqual(set(re.findall(r"--([a-z][a-z-]+)", helped)), accepted)
-        self.assertEqual(verbs, {"recommend", "explain"})
-        for verb in verbs:
-            self.assertRegex(helped, rf"(?m)^  {verb} ")
-            self.assertRegex(manual, rf"(?m)^\.It Cm {verb}$")
+        self.assertEqual(set(re.findall(r"(?<!pcptuned )--([a-z][a-z-]+)", helped)) - {"now"},
+                         accepted)
+        self.assertEqual(set(VERBS), set(re.findall(r"(?m)^  ([a-z-]+)(?: MODE)? {2,}[a-z]",
+                                                    helped.split("\nOptions\n")[0])))
+        for verb in VERBS:
+            self.assertRegex(MANUAL, rf"(?m)^\.It Cm {verb}( .*)?$")
+            of_verb = self.run_it(verb, "--help")
+            self.assertEqual((of_verb.returncode, of_verb.stderr), (0, ""))
+            self.assertTrue(of_verb.stdout.startswith(f"Usage: pcptunectl [OPTION...] {verb}"))
+            self.assertTrue(all(len(line) <= 95 for line in of_verb.stdout.splitlines()))
         for option in accepted:
-            self.assertIn(f"Fl -{option}", manual)
+            self.assertIn(f"Fl -{option}", MANUAL)
         self.assertTrue(all(len(line) <= 90 for line in helped.splitlines()))
+
+    def test_options_of_other_verbs(self):
+        """What a verb does not take is refused, and its help says what it takes."""
+        values = {"config": "--config=/dev/null", "address": "--address=unix:path=/nonexistent",
+                  "since": "--since=1h", "json": "--json", "follow": "--follow",
+                  "no-pager": "--no-pager"}
+        for verb in VERBS:
+            takes = set(re.findall(r"(?m)^  --([a-z-]+)", self.run_it(verb, "--help").stdout))
+            for option, text in values.items():
+                done = self.run_it(verb, *ARGUMENTS.get(verb, ()), text)
+                with self.subTest(verb=verb, option=option):
+                    if option not in takes:
+                        self.assertEqual((done.returncode, done.stdout), (2, ""))
+                    elif not (verb == "top" or done.returncode in (0, 3)):
+                        self.fail(f"{done.returncode} {done.stderr}")
 
     def test_bad_config(self):
         for text in "[Policy]\nTargetWait=0\n", "[Nope]\nA=1\n":
@@ -109,7 +101,7 @@ class Options(Case):
     def terminal(self, env):
         done, out = pty.openpty()
         self.addCleanup(os.close, done)
-        subprocess.run([PCPTUNECTL, "recommend", f"--config={self.config}"], stdout=out,
+        subprocess.run([PCPTUNECTL, "recommend", "--no-pager", f"--config={self.config}"], stdout=out,
                        env={**self.env, **env}, timeout=PATIENCE, check=True)
         os.close(out)
         return os.read(done, 65536).decode()
@@ -122,31 +114,18 @@ class Options(Case):
         self.assertNotIn("\033", self.run_it("explain", f"--config={self.config}").stdout)
 
 
-class Keys(Case):
+class Keys(Machine):
     """Every JSON key stands in the manual, and nothing else does."""
 
-    def keys(self, value):
-        if isinstance(value, dict):
-            for key, inner in value.items():
-                yield key
-                yield from self.keys(inner)
-        elif isinstance(value, list):
-            for inner in value:
-                yield from self.keys(inner)
-
     def test_manual(self):
-        manual = read(os.path.join(TREE, "man", "pcptunectl.1"))
-        section = manual[manual.index("\n.Sh JSON\n"):manual.index("\n.Sh RECOMMENDATIONS\n")]
-        documented = set(re.findall(r"[a-z_0]+", " ".join(re.findall(r"(?m)^\.It Cm (.*)$",
-                                                                     section))))
-        used = set(self.keys(self.verb("explain"))) | set(self.keys(self.verb("recommend")))
-        if CAN_MOUNT:
-            for name in "30 on R6", "07", "30":
-                used |= set(self.keys(self.verb("explain", MACHINES[name])))
-                used |= set(self.keys(self.verb("recommend", MACHINES[name])))
-            self.assertEqual(documented - used, set())
-        self.assertEqual(used - documented, set())
-        self.assertEqual(set(re.findall(r"(?m)^\.It (PCP-[A-Z-]+)$", manual)), IDS)
+        for verb in "explain", "recommend":
+            used = set(keys_of(self.verb(verb)))
+            if CAN_MOUNT:
+                for name in "30 on R6", "07", "30":
+                    used |= set(keys_of(self.on(verb, MACHINES[name])))
+                self.assertEqual(documented(verb) - used, set())
+            self.assertEqual(used - documented(verb), set())
+        self.assertEqual(set(re.findall(r"(?m)^\.It (PCP-[A-Z-]+)$", MANUAL)), IDS)
 
 
 class ThisMachine(Case):
@@ -204,14 +183,9 @@ class ThisMachine(Case):
     @unittest.skipUnless(os.path.exists(FRACTION), "this kernel has no fraction")
     def test_knob_held_by_pcptuned(self):
         """In a storm the value is pcptuned's own: nobody has pinned it."""
-        boot = read("/proc/sys/kernel/random/boot_id").strip()
-        body = f"pcptuned-knobs 1\nboot {boot}\nhigh_fraction original=0 last=0 next=4509\n"
-        fnv = 0xcbf29ce484222325
-        for byte in body.encode():
-            fnv = (fnv ^ byte) * 0x100000001b3 % 2**64
         state = os.path.join(self.dir, "state")
         os.mkdir(state)
-        self.path("state/knobs.journal", f"{body}sum {fnv:016x}\n")
+        self.path("state/knobs.journal", journal(0, 0, 4509))
         knob = self.path("knob", "4509\n")
         for held, value in ((True, "4509\n"), (False, "4510\n")):
             self.path("knob", value)
@@ -225,11 +199,11 @@ class ThisMachine(Case):
 
 
 @need_mount
-class Machines(Case):
+class Machines(Machine):
     def test_regimes_are_those_of_the_machine(self):
         for m in MACHINES.values():
             with self.subTest(machine=m.name):
-                host = self.verb("explain", m)["host"]
+                host = self.on("explain", m)["host"]
                 if host["regime"] != m.regime and BTF[m.regime] and host["regime_by"] != "BTF":
                     self.skipTest("built without libbpf")
                 self.assertEqual(host["regime"], m.regime)
@@ -240,7 +214,7 @@ class Machines(Case):
         """Every number of every zone, by arithmetic of our own."""
         for m in MACHINES.values():
             with self.subTest(machine=m.name):
-                said = self.verb("explain", m)
+                said = self.on("explain", m)
                 self.assertEqual([(z["node"], z["zone"], z["managed"], z["low"], z["batch"])
                                   for z in said["zones"]],
                                  [(z["node"], z["zone"], z["managed"], z["low"], z["batch"])
@@ -286,14 +260,14 @@ class Machines(Case):
             m = MACHINES[name]
             wrap = m.wrap(os.path.join(self.dir, "text"))
             text = self.run_it("explain", f"--config={self.config}", wrap=wrap).stdout
-            said = self.verb("explain", m)
+            said = self.on("explain", m)
             for zone in said["zones"]:
                 for step in zone["steps"]:
                     if step["value"] is not None:
                         self.assertRegex(text, re.escape(step["numbers"]) + rf"( = {step['value']})?\b")
 
     def first(self, m):
-        return self.verb("recommend", m)["recommendations"]
+        return self.on("recommend", m)["recommendations"]
 
     def test_recommend(self):
         """The verdict, what it rests on, and what is advised besides."""
