@@ -22,6 +22,7 @@ enum key_type {
     KEY_BOOL,
     KEY_WORD, /* one of words[], kept as its index */
     KEY_TEXT,
+    KEY_RANGE, /* "3" or "64-127" */
 };
 
 static const char *const regimes[] = {"R1", "R2", "R3", "R4", "R5", "R6", NULL};
@@ -115,6 +116,11 @@ static const struct key keys[] = {
     TIME("Write", "At", struct write, at, 0),
     {"Write", "Knob", KEY_WORD, offsetof(struct write, knob), 0, 0, knobs, 0},
     COUNT("Write", "Value", struct write, value, 0, INT_MAX),
+
+    TIME("Hotplug", "At", struct hotplug, at, 0),
+    {"Hotplug", "Cpu", KEY_RANGE, offsetof(struct hotplug, cpus), 0, 4095, NULL, 0},
+    {"Hotplug", "Cpus", KEY_RANGE, offsetof(struct hotplug, cpus), 0, 4095, NULL, 0},
+    {"Hotplug", "Online", KEY_BOOL, offsetof(struct hotplug, online), 0, 0, NULL, 0},
 };
 
 const char *work_name(enum work w)
@@ -197,6 +203,7 @@ static int parse_number(const struct key *k, const char *value, uint64_t *ret)
     case KEY_BOOL:
     case KEY_WORD:
     case KEY_TEXT:
+    case KEY_RANGE:
         break;
     }
     return parse_u64(value, ret);
@@ -216,6 +223,25 @@ static int store_word(const struct key *k, const char *value, char *at)
     return 0;
 }
 
+static int store_range(const struct key *k, const char *value, struct cpu_range *at)
+{
+    const char *dash = strchr(value, '-');
+    size_t len = dash ? (size_t)(dash - value) : strlen(value);
+    uint64_t first, last;
+    char text[32];
+
+    if (len >= sizeof(text))
+        return -EINVAL;
+    memcpy(text, value, len);
+    text[len] = '\0';
+    if (parse_u64(text, &first) < 0 || parse_u64(dash ? dash + 1 : text, &last) < 0)
+        return -EINVAL;
+    if (first > last || last > k->max)
+        return -ERANGE;
+    *at = (struct cpu_range){.first = (uint32_t)first, .last = (uint32_t)last};
+    return 0;
+}
+
 static int store(const struct key *k, const char *value, char *base)
 {
     char *at = base + k->offset;
@@ -226,6 +252,8 @@ static int store(const struct key *k, const char *value, char *base)
         return parse_bool(value, (bool *)at);
     if (k->type == KEY_WORD)
         return store_word(k, value, at);
+    if (k->type == KEY_RANGE)
+        return store_range(k, value, (struct cpu_range *)at);
     if (k->type == KEY_TEXT) {
         if (strlen(value) >= k->max)
             return -ERANGE;
@@ -249,10 +277,15 @@ static int store(const struct key *k, const char *value, char *base)
 static void describe(const struct key *k, char *buf, size_t size)
 {
     static const char *const what[] = {
-        [KEY_COUNT] = "a number",       [KEY_COUNT32] = "a number",
-        [KEY_PAGES] = "a size",         [KEY_DURATION] = "a duration such as 100us",
-        [KEY_COST] = "ns such as 28.7", [KEY_BOOL] = "yes or no",
-        [KEY_WORD] = "one of",          [KEY_TEXT] = "a short text",
+        [KEY_COUNT] = "a number",
+        [KEY_COUNT32] = "a number",
+        [KEY_PAGES] = "a size",
+        [KEY_DURATION] = "a duration such as 100us",
+        [KEY_COST] = "ns such as 28.7",
+        [KEY_BOOL] = "yes or no",
+        [KEY_WORD] = "one of",
+        [KEY_TEXT] = "a short text",
+        [KEY_RANGE] = "CPUs such as 3 or 64-127",
     };
     int n = snprintf(buf, size, "%s", what[k->type]);
 
@@ -301,37 +334,56 @@ static bool known_section(const char *section, size_t len)
     return false;
 }
 
-/* [Workload NAME] and [Write NAME] add one, the rest is there once. */
+/* Sections with a name: each adds one. */
+static char *add_named(struct scenario *s, const char *section, size_t len, const char *name)
+{
+    if (is_word(section, len, "Workload") && s->n_workloads < SCENARIO_WORKLOADS) {
+        struct workload *w = &s->workloads[s->n_workloads++];
+        *w = (struct workload){.tasks = 1, .size = 1024};
+        snprintf(w->name, sizeof(w->name), "%s", name);
+        return (char *)w;
+    }
+    if (is_word(section, len, "Write") && s->n_writes < SCENARIO_WRITES) {
+        struct write *w = &s->writes[s->n_writes++];
+        *w = (struct write){.at = 0};
+        snprintf(w->name, sizeof(w->name), "%s", name);
+        return (char *)w;
+    }
+    if (is_word(section, len, "Hotplug") && s->n_hotplugs < SCENARIO_HOTPLUGS) {
+        struct hotplug *h = &s->hotplugs[s->n_hotplugs++];
+        *h = (struct hotplug){.at = 0};
+        snprintf(h->name, sizeof(h->name), "%s", name);
+        return (char *)h;
+    }
+    return NULL;
+}
+
+static bool is_named(const char *section, size_t len)
+{
+    return is_word(section, len, "Workload") || is_word(section, len, "Write") ||
+           is_word(section, len, "Hotplug");
+}
+
 static void enter_section(struct source *src, const char *section)
 {
     struct scenario *s = src->s;
     const char *space = strchr(section, ' ');
     size_t len = space ? (size_t)(space - section) : strlen(section);
-    bool work = is_word(section, len, "Workload"), write = is_word(section, len, "Write");
 
-    if (!known_section(section, len) || (space != NULL) != (work || write)) {
+    if (!known_section(section, len) || (space != NULL) != is_named(section, len)) {
         fail(src,
-             "[%s]: unknown section; accepted are Run, Machine, Regime, Policy, Workload NAME "
-             "and Write NAME",
+             "[%s]: unknown section; accepted are Run, Machine, Regime, Policy, Workload NAME, "
+             "Write NAME and Hotplug NAME",
              section);
         return;
     }
     snprintf(src->section, sizeof(src->section), "%s", section);
     src->base = (char *)s;
-    if ((work && s->n_workloads == SCENARIO_WORKLOADS) ||
-        (write && s->n_writes == SCENARIO_WRITES) || (space && strlen(space) > 63)) {
+    if (!space)
+        return;
+    src->base = strlen(space) > 63 ? NULL : add_named(s, section, len, space + 1);
+    if (!src->base)
         fail(src, "[%s]: too many of them, or too long a name", section);
-    } else if (work) {
-        struct workload *w = &s->workloads[s->n_workloads++];
-        *w = (struct workload){.tasks = 1, .size = 1024};
-        snprintf(w->name, sizeof(w->name), "%s", space + 1);
-        src->base = (char *)w;
-    } else if (write) {
-        struct write *w = &s->writes[s->n_writes++];
-        *w = (struct write){.at = 0};
-        snprintf(w->name, sizeof(w->name), "%s", space + 1);
-        src->base = (char *)w;
-    }
 }
 
 static int load_type(struct source *src, const char *type)
@@ -462,9 +514,9 @@ int scenario_set(struct scenario *s, const char *assignment, const char *file,
             snprintf(section, sizeof(section), "Workload");
         }
     }
-    if (src.base == (char *)s &&
-        (strchr(section, ' ') || strcmp(section, "Workload") == 0 || strcmp(section, "Write") == 0))
-        fail(&src, "%s: a workload is set by its name, a write in the file only", section);
+    if (src.base == (char *)s && (strchr(section, ' ') || is_named(section, strlen(section))))
+        fail(&src, "%s: a workload is set by its name, a write or hot-plug in the file only",
+             section);
     else
         assign(&src, section, key, eq + 1);
     return src.r;
@@ -529,6 +581,13 @@ int scenario_check(struct scenario *s, char error[static SCENARIO_ERROR])
         const struct write *w = &s->writes[i];
         if (w->knob == KNOB_SCALE && s->kernel.regime != REGIME_R6) {
             snprintf(error, SCENARIO_ERROR, "[Write %s] Knob=scale: only in R6", w->name);
+            return -EINVAL;
+        }
+    }
+    for (uint32_t i = 0; i < s->n_hotplugs; i++) {
+        const struct hotplug *h = &s->hotplugs[i];
+        if (h->cpus.last >= s->machine.cpus) {
+            snprintf(error, SCENARIO_ERROR, "[Hotplug %s] Cpus=: not on this machine", h->name);
             return -EINVAL;
         }
     }

@@ -10,6 +10,7 @@
 
 #define SCENARIO_WORKLOADS 16
 #define SCENARIO_WRITES 16
+#define SCENARIO_HOTPLUGS 16
 #define SCENARIO_NODES 16
 
 struct machine {
@@ -73,6 +74,15 @@ struct write { /* somebody writes a knob */
     uint64_t value;
 };
 
+struct hotplug { /* CPUs go offline, or come back */
+    char name[64];
+    nsec_t at;
+    struct cpu_range {
+        uint32_t first, last;
+    } cpus;
+    bool online;
+};
+
 struct closed_loop { /* pcptuned on the machine */
     bool on;
     nsec_t message_delay; /* from the exit's begin or end until the daemon runs */
@@ -95,6 +105,8 @@ struct scenario {
     uint32_t n_workloads;
     struct write writes[SCENARIO_WRITES];
     uint32_t n_writes;
+    struct hotplug hotplugs[SCENARIO_HOTPLUGS];
+    uint32_t n_hotplugs;
     struct closed_loop loop;
     struct run run;
 };

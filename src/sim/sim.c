@@ -3,29 +3,58 @@
 
 #include "state.h"
 
+/* zone_highsize() divides by the CPUs of the node, or by all where it has none. */
+static uint32_t split_cpus(const struct sim *sim, uint32_t node)
+{
+    uint32_t here = 0, all = 0;
+
+    for (uint32_t c = 0; c < sim->s->machine.cpus; c++) {
+        all += sim->cpus[c].online;
+        here += sim->cpus[c].online && sim->cpus[c].node == node;
+    }
+    return here ? here : all;
+}
+
+static void set_limits(struct sim *sim, uint32_t k)
+{
+    struct zone_state *z = &sim->zones[k];
+    struct pcp_zone p = {
+        .managed = z->managed, .low = z->low, .cpus = split_cpus(sim, k), .batch = z->batch};
+
+    if (sim->knobs.has[KNOB_SCALE])
+        z->kernel.scale = (unsigned)sim->knobs.value[KNOB_SCALE];
+    z->limits = pcp_limits(z->kernel.regime, &p, sim->knobs.value[KNOB_FRACTION], z->kernel.scale);
+    for (uint32_t c = 0; c < sim->s->machine.cpus; c++)
+        pcplist_set_limits(list_of(sim, c, k), &z->kernel, &z->limits, z->batch);
+}
+
+void sim_set_limits(struct sim *sim)
+{
+    tasks_sync(sim);
+    for (uint32_t k = 0; k < sim->s->machine.nodes; k++)
+        set_limits(sim, k);
+    tasks_plan_again(sim);
+}
+
 int sim_write_knob(struct sim *sim, enum knob_id knob, int value)
 {
     if (!sim->knobs.has[knob] || !knob_accepts(knob, value))
         return -EINVAL;
     if (sim->knobs.value[knob] == value) /* "No change?": nothing is recomputed */
         return 0;
-    tasks_sync(sim);
     sim->knobs.value[knob] = value;
-    for (uint32_t k = 0; k < sim->s->machine.nodes; k++) {
-        struct zone_state *z = &sim->zones[k];
-        struct pcp_zone p = {.managed = z->managed,
-                             .low = z->low,
-                             .cpus = sim->s->machine.cpus / sim->s->machine.nodes,
-                             .batch = z->batch};
-        if (sim->knobs.has[KNOB_SCALE])
-            z->kernel.scale = (unsigned)sim->knobs.value[KNOB_SCALE];
-        z->limits =
-            pcp_limits(z->kernel.regime, &p, sim->knobs.value[KNOB_FRACTION], z->kernel.scale);
-        for (uint32_t c = 0; c < sim->s->machine.cpus; c++)
-            pcplist_set_limits(list_of(sim, c, k), &z->kernel, &z->limits, z->batch);
-    }
-    tasks_plan_again(sim);
+    sim_set_limits(sim);
     return 0;
+}
+
+static void plug(struct sim *sim, const struct hotplug *h)
+{
+    for (uint32_t c = h->cpus.first; c <= h->cpus.last; c++) {
+        if (h->online)
+            cpu_online(sim, c);
+        else
+            cpu_offline(sim, c); /* the last one stays */
+    }
 }
 
 /* --- setting up ---------------------------------------------------------------------------- */
@@ -48,9 +77,7 @@ static void set_zone(struct sim *sim, uint32_t k)
         .holder = NOBODY,
         .waiters = {NOBODY, NOBODY},
     };
-    struct pcp_zone p = {
-        .managed = z->managed, .low = z->low, .cpus = m->cpus / m->nodes, .batch = z->batch};
-    z->limits = pcp_limits(kernel->regime, &p, (int)kernel->fraction, (unsigned)kernel->scale);
+    set_limits(sim, k);
 }
 
 static void fill_to(struct pcplist *l, uint64_t percent)
@@ -64,7 +91,6 @@ static void fill_list(struct sim *sim, struct pcplist *l, const struct zone_stat
 {
     const struct kernel *kernel = &sim->s->kernel;
 
-    pcplist_set_limits(l, &z->kernel, &z->limits, z->batch);
     l->high = (int)z->limits.high_min;
     if (!own)
         return;
@@ -77,11 +103,19 @@ static void set_cpus(struct sim *sim)
 {
     const struct machine *m = &sim->s->machine;
 
-    for (uint32_t c = 0; c < m->cpus; c++) {
+    for (uint32_t c = 0; c < m->cpus; c++)
         sim->cpus[c] = (struct cpu){.node = c / (m->cpus / m->nodes),
+                                    .online = true,
                                     .running = NOBODY,
                                     .runnable = {NOBODY, NOBODY},
                                     .worker = sim->n_users + m->nodes + c};
+}
+
+static void set_workers(struct sim *sim)
+{
+    const struct machine *m = &sim->s->machine;
+
+    for (uint32_t c = 0; c < m->cpus; c++) {
         sim->tasks[sim->cpus[c].worker] = (struct task){.role = ROLE_WORKER, .cpu = c};
         for (uint32_t k = 0; k < m->nodes; k++)
             fill_list(sim, list_of(sim, c, k), &sim->zones[k], k == sim->cpus[c].node);
@@ -146,6 +180,8 @@ static void set_owners(struct sim *sim)
     eventq_set(&sim->events, owner(sim, OWNER_PRESSURE), PRESSURE_PERIOD);
     for (uint32_t i = 0; i < s->n_writes; i++)
         eventq_set(&sim->events, owner(sim, OWNER_WRITES) + i, s->writes[i].at);
+    for (uint32_t i = 0; i < s->n_hotplugs; i++)
+        eventq_set(&sim->events, owner(sim, OWNER_HOTPLUGS) + i, s->hotplugs[i].at);
 }
 
 static int allocate(struct sim *sim)
@@ -184,9 +220,10 @@ int sim_new(const struct scenario *s, struct sim **ret)
     sim->knobs.value[KNOB_FRACTION] = (int)s->kernel.fraction;
     sim->knobs.has[KNOB_SCALE] = s->kernel.regime == REGIME_R6;
     sim->knobs.value[KNOB_SCALE] = sim->knobs.has[KNOB_SCALE] ? (int)s->kernel.scale : 0;
+    set_cpus(sim);
     for (uint32_t k = 0; k < s->machine.nodes; k++)
         set_zone(sim, k);
-    set_cpus(sim);
+    set_workers(sim);
     set_tasks(sim);
     set_owners(sim);
     if (s->loop.on)
@@ -244,10 +281,15 @@ static void dispatch(struct sim *sim, uint32_t id)
         pressure_event(sim);
     } else if (id == owner(sim, OWNER_LOOP)) {
         loop_event(sim);
-    } else {
+    } else if (id == owner(sim, OWNER_TRIGGER)) {
+        loop_trigger(sim);
+    } else if (id < owner(sim, OWNER_HOTPLUGS)) {
         const struct write *w = &sim->s->writes[id - owner(sim, OWNER_WRITES)];
         eventq_clear(&sim->events, id);
         sim_write_knob(sim, w->knob, (int)w->value);
+    } else {
+        eventq_clear(&sim->events, id);
+        plug(sim, &sim->s->hotplugs[id - owner(sim, OWNER_HOTPLUGS)]);
     }
 }
 

@@ -36,6 +36,8 @@ struct cpu_pressure {
 
 struct cpu {
     uint32_t node;
+    bool online;
+    bool dying;       /* offline, and not drained yet */
     uint32_t running; /* task */
     struct queue runnable;
     nsec_t slice_begin;
@@ -58,6 +60,7 @@ struct task {
     enum role role;
     enum task_state state;
     uint32_t cpu, zone, next;
+    uint32_t node_begun; /* where it was when its exit began */
     unsigned order;
     bool freeing;        /* else: allocating */
     uint64_t size, left; /* pages of a round, and still to do of it */
@@ -105,8 +108,10 @@ enum owner {
     OWNER_SAMPLE,
     OWNER_LOOP,
     OWNER_PRESSURE,
+    OWNER_TRIGGER,
     OWNER_WRITES,
-    OWNER_MAX = OWNER_WRITES + SCENARIO_WRITES
+    OWNER_HOTPLUGS = OWNER_WRITES + SCENARIO_WRITES,
+    OWNER_MAX = OWNER_HOTPLUGS + SCENARIO_HOTPLUGS
 };
 
 static inline uint32_t owner_of_cpu(const struct sim *sim, uint32_t cpu)
@@ -128,6 +133,18 @@ static inline struct pcplist *list_of(const struct sim *sim, uint32_t cpu, uint3
 void task_event(struct sim *sim, uint32_t task);
 void cpu_tick(struct sim *sim, uint32_t cpu);
 
+/* task.c, for hotplug.c: a task that is in no queue moves to another CPU; the first in the queue of
+ * a CPU, NOBODY; so many pages of the worker's CPU's list go to the zone in one hold. */
+void task_move(struct sim *sim, uint32_t task, uint32_t cpu);
+uint32_t task_pull(struct sim *sim, uint32_t cpu);
+void task_drain(struct sim *sim, uint32_t worker, uint32_t zone, int pages);
+
+/* hotplug.c: a CPU goes or comes; its tasks move. -EBUSY: it is the last one. */
+int cpu_offline(struct sim *sim, uint32_t cpu);
+void cpu_online(struct sim *sim, uint32_t cpu);
+void cpu_leave(struct sim *sim, uint32_t task); /* it held a lock when its CPU went */
+void cpu_die(struct sim *sim, uint32_t cpu);    /* once all have left; nothing happens before */
+
 /* Commits what all runs have done until now; plans the rest of them anew, after limits changed. */
 void tasks_sync(struct sim *sim);
 void tasks_plan_again(struct sim *sim);
@@ -146,6 +163,9 @@ void pressure_collect(struct sim *sim);
 void pressure_event(struct sim *sim); /* each PRESSURE_PERIOD: the averages */
 #define PRESSURE_PERIOD (2 * NSEC_PER_SEC)
 
+/* sim.c: zone_set_pageset_high_and_batch() of all zones, for the CPUs that are online. */
+void sim_set_limits(struct sim *sim);
+
 /* sim.c: the sysctl is written; -EINVAL as the kernel says so. */
 int sim_write_knob(struct sim *sim, enum knob_id knob, int value);
 
@@ -155,3 +175,4 @@ void loop_free(struct loop *l);
 void loop_exit_begins(struct sim *sim, uint32_t task);
 void loop_exit_ends(struct sim *sim, uint32_t task);
 void loop_event(struct sim *sim);
+void loop_trigger(struct sim *sim);

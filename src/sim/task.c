@@ -279,16 +279,56 @@ uint64_t tasks_lists(const struct sim *sim)
 
 /* --- the life of a task -------------------------------------------------------------------- */
 
-static void take_cpu(struct sim *sim, struct task *t)
+static void occupy(struct sim *sim, struct task *t)
 {
     struct cpu *c = &sim->cpus[t->cpu];
 
     pressure_note(sim, t->cpu);
     c->running = id_of(sim, t);
     c->slice_begin = sim->now;
+}
+
+static void take_cpu(struct sim *sim, struct task *t)
+{
+    occupy(sim, t);
     /* Memory that others map too is unmapped page by page, but none of it is freed. */
     bool unmap = t->work->shared && t->left == 0;
     plan(sim, t, sim->now + (unmap ? t->size * sim->s->machine.free_outside / 1000 : 0));
+}
+
+static void queue(struct sim *sim, struct task *t)
+{
+    pressure_note(sim, t->cpu);
+    t->state = TASK_QUEUED;
+    eventq_clear(&sim->events, id_of(sim, t));
+    push(sim, &sim->cpus[t->cpu].runnable, id_of(sim, t));
+}
+
+void task_move(struct sim *sim, uint32_t task, uint32_t cpu)
+{
+    struct task *t = &sim->tasks[task];
+    struct cpu *from = &sim->cpus[t->cpu];
+
+    sync_run(sim, t);
+    if (from->running == task) {
+        pressure_note(sim, t->cpu);
+        from->running = NOBODY;
+    }
+    if (t->role == ROLE_KSWAPD && sim->zones[t->zone].kernel.reclaim_active)
+        pressure_kswapd(sim, t->zone);
+    t->cpu = cpu;
+    if (t->state == TASK_SLEEPING)
+        return;
+    if (!needs_cpu(t)) {
+        plan(sim, t, MAX(sim->now, t->run_since));
+    } else if (sim->cpus[cpu].running != NOBODY) {
+        queue(sim, t);
+    } else if (t->state == TASK_QUEUED) {
+        take_cpu(sim, t);
+    } else { /* what it had begun, a direct reclaim say, it ends there */
+        occupy(sim, t);
+        plan(sim, t, MAX(sim->now, t->run_since));
+    }
 }
 
 static void leave_cpu(struct sim *sim, struct task *t)
@@ -302,14 +342,6 @@ static void leave_cpu(struct sim *sim, struct task *t)
         take_cpu(sim, &sim->tasks[next]);
 }
 
-static void queue(struct sim *sim, struct task *t)
-{
-    pressure_note(sim, t->cpu);
-    t->state = TASK_QUEUED;
-    eventq_clear(&sim->events, id_of(sim, t));
-    push(sim, &sim->cpus[t->cpu].runnable, id_of(sim, t));
-}
-
 static void start(struct sim *sim, struct task *t)
 {
     struct cpu *c = &sim->cpus[t->cpu];
@@ -319,6 +351,7 @@ static void start(struct sim *sim, struct task *t)
     if (t->work->kind == WORK_EXIT) {
         sim->exiting++;
         r->exit_begin = MIN(r->exit_begin, sim->now);
+        t->node_begun = c->node;
         loop_exit_begins(sim, id_of(sim, t));
     } else if (t->work->kind == WORK_START) {
         sim->starting++;
@@ -395,6 +428,7 @@ static void go_on(struct sim *sim, struct task *t)
     if (t->role == ROLE_WORKER) {
         t->state = TASK_SLEEPING;
         eventq_clear(&sim->events, id_of(sim, t));
+        cpu_die(sim, t->cpu);
     } else if (t->role == ROLE_KSWAPD && sim->zones[t->zone].free > sim->zones[t->zone].high) {
         sleep_kswapd(sim, t);
     } else if (t->role == ROLE_USER && t->left == 0) {
@@ -445,6 +479,15 @@ static nsec_t take_pages(struct sim *sim, struct zone_state *z, uint64_t n)
     return penalty;
 }
 
+/* Its CPU went offline while it spun: it goes on elsewhere, and R5 leaves the rest of a batch. */
+static void depart(struct sim *sim, struct task *t, nsec_t penalty)
+{
+    t->state = TASK_RUNNING;
+    t->run = 0;
+    t->run_since = sim->now + penalty;
+    cpu_leave(sim, id_of(sim, t));
+}
+
 static void released(struct sim *sim, struct task *t)
 {
     struct zone_state *z = &sim->zones[t->zone];
@@ -462,12 +505,28 @@ static void released(struct sim *sim, struct task *t)
     pass_on(sim, z);
     note_low(sim, z);
     int rest = MIN(t->rest, list_of(sim, t->cpu, t->zone)->count);
-    if (rest > 0)
+    if (t->role != ROLE_WORKER && !sim->cpus[t->cpu].online)
+        depart(sim, t, penalty);
+    else if (rest > 0)
         ask_to_free(sim, t, rest);
     else if (penalty)
         plan(sim, t, sim->now + penalty);
     else
         go_on(sim, t);
+}
+
+uint32_t task_pull(struct sim *sim, uint32_t cpu)
+{
+    pressure_note(sim, cpu);
+    return pull(sim, &sim->cpus[cpu].runnable);
+}
+
+void task_drain(struct sim *sim, uint32_t worker, uint32_t zone, int pages)
+{
+    struct task *t = &sim->tasks[worker];
+
+    t->zone = zone;
+    ask(sim, t, false, pages, 0);
 }
 
 void task_event(struct sim *sim, uint32_t task)

@@ -31,7 +31,8 @@ static void test_good(void **state)
         "[Policy]\nDaemon=yes\nTargetWait=50us\n"
         "[Workload a]\nKind=exit\nTasks=18\nSize=6G\n"
         "[Workload b]\nKind=bystander\nInterval=20us\nNode=1\nSize=64K\n"
-        "[Write x]\nAt=1s\nKnob=scale\nValue=3\n";
+        "[Write x]\nAt=1s\nKnob=scale\nValue=3\n"
+        "[Hotplug y]\nAt=2s\nCpus=64-127\nOnline=no\n[Hotplug z]\nCpu=3\nOnline=yes\n";
     char error[SCENARIO_ERROR];
     struct scenario s;
 
@@ -49,6 +50,12 @@ static void test_good(void **state)
     assert_int_equal(s.loop.params.target_wait, 50000);
     assert_int_equal(s.writes[0].knob, KNOB_SCALE);
     assert_int_equal(s.writes[0].at, NSEC_PER_SEC);
+    assert_int_equal(s.n_hotplugs, 2);
+    assert_int_equal(s.hotplugs[0].at, 2 * NSEC_PER_SEC);
+    assert_int_equal(s.hotplugs[0].cpus.first, 64);
+    assert_int_equal(s.hotplugs[0].cpus.last, 127);
+    assert_int_equal(s.hotplugs[1].cpus.last, 3);
+    assert_true(s.hotplugs[1].online && !s.hotplugs[0].online);
 }
 
 static void test_errors(void **state)
@@ -86,6 +93,16 @@ static void test_errors(void **state)
         {WORK "Interval=1us\n", "[Workload w] Interval=: an exit has none"},
         {"[Workload w]\nKind=bystander\n", "[Workload w] Interval=: a bystander needs one"},
         {WORK "Pause=1s\n", "[Workload w] Pause=: for a loop only"},
+        {WORK "[Hotplug h]\nCpus=0\n[Hotplug i]\nCpu=1\n", "[Hotplug i] Cpus=: not on this"},
+        {WORK "[Hotplug h]\nCpus=2-1\n",
+         "dir/t.ini:4: [Hotplug h] Cpus=2-1: accepted is CPUs such"},
+        {WORK "[Hotplug h]\nCpus=-1\n", "dir/t.ini:4: [Hotplug h] Cpus=-1: accepted is CPUs"},
+        {WORK "[Hotplug h]\nCpus=1-\n", "dir/t.ini:4: [Hotplug h] Cpus=1-: accepted is CPUs"},
+        {WORK "[Hotplug h]\nCpus=0-4096\n", "dir/t.ini:4: [Hotplug h] Cpus=0-4096: accepted"},
+        {WORK "[Hotplug h]\nCpus=0-18446744073709551616\n", "dir/t.ini:4: [Hotplug h] Cpus=0-18"},
+        {WORK "[Hotplug h]\nCpus=1-2-3\n", "dir/t.ini:4: [Hotplug h] Cpus=1-2-3: accepted is"},
+        {WORK "[Hotplug h]\nOnline=maybe\n", "dir/t.ini:4: [Hotplug h] Online=maybe: accepted"},
+        {WORK "[Hotplug]\nCpu=1\n", "dir/t.ini:4: [Hotplug]: unknown section"},
         {"[Regime]\nRegime=R1\n" WORK "Order=1\n", "[Workload w] Order=: R1 keeps"},
         {WORK "[Write w]\nKnob=scale\nValue=1\n", "[Write w] Knob=scale: only in R6"},
     };

@@ -332,16 +332,124 @@ static void test_pause(void **state)
     sim_free(sim);
 }
 
+/* Whatever CPUs do meanwhile, no page is lost or made, and all exits end; what is off is empty. */
+static void test_hotplug_conserves(void **state)
+{
+    (void)state;
+    for (enum regime regime = REGIME_R1; regime < REGIME_MAX; regime++) {
+        char error[SCENARIO_ERROR];
+        struct scenario s = mixed(regime);
+        struct sim *sim;
+        for (uint32_t i = 0; i < 16; i++) /* the first node altogether, then the second's */
+            s.hotplugs[s.n_hotplugs++] =
+                (struct hotplug){.at = (50 + i * 40) * NSEC_PER_MSEC,
+                                 .cpus = {i < 8 ? 0 : 4, i < 8 ? i % 4 : 4 + i % 4},
+                                 .online = i % 4 == 3 || i == 15};
+        assert_int_equal(scenario_check(&s, error), 0);
+        assert_int_equal(sim_new(&s, &sim), 0);
+        uint64_t before = pages_of(sim);
+        assert_int_equal(cpu_offline(sim, 1), 0);
+        sim_run(sim);
+        assert_int_equal(pages_of(sim), before);
+        assert_int_equal(sim->exiting, 0);
+        assert_true(sim->result.bystander_faults > 100000);
+        for (uint32_t c = 0; c < s.machine.cpus; c++)
+            for (uint32_t k = 0; k < 2; k++)
+                assert_true(sim->cpus[c].online || list_of(sim, c, k)->count == 0);
+        sim_free(sim);
+    }
+}
+
+/* zone_highsize(): by the online CPUs of the node, by all of them where it has none. */
+static void test_hotplug_limits(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t off, high[2]; /* CPUs 0 to off - 1 of 8 on two nodes */
+    } table[] = {
+        {1, {26666, 20000}}, {3, {80000, 20000}}, {4, {20000, 20000}}, {6, {40000, 40000}}};
+
+    for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+        struct scenario s = plain(REGIME_R2, 8);
+        char error[SCENARIO_ERROR];
+        struct sim *sim;
+        s.machine.nodes = 2;
+        s.machine.low = 80000;
+        assert_int_equal(scenario_check(&s, error), 0);
+        assert_int_equal(sim_new(&s, &sim), 0);
+        for (uint32_t c = 0; c < table[i].off; c++)
+            assert_int_equal(cpu_offline(sim, c), 0);
+        for (uint32_t k = 0; k < 2; k++)
+            assert_int_equal(list_of(sim, 7, k)->high, table[i].high[k]);
+        for (uint32_t c = 0; c < table[i].off; c++)
+            cpu_online(sim, c);
+        assert_int_equal(list_of(sim, 7, 0)->high, 20000);
+        sim_free(sim);
+    }
+}
+
+/* drain_pages() takes the lock by hand, R3 and later in pieces; the last CPU stays. */
+static void test_hotplug_drains(void **state)
+{
+    (void)state;
+    for (enum regime regime = REGIME_R2; regime <= REGIME_R5; regime++) {
+        struct scenario s = plain(regime, 2);
+        s.machine.low = 20000;
+        s.kernel.filled = 100;
+        s.workloads[0] = (struct workload){
+            .name = "late", .kind = WORK_EXIT, .tasks = 1, .size = 1, .start = NSEC_PER_SEC};
+        s.n_hotplugs = 1;
+        s.hotplugs[0] = (struct hotplug){.at = NSEC_PER_MSEC, .cpus = {0, 1}};
+        struct sim *sim = run(&s);
+        assert_int_equal(sim->result.max_hold, regime == REGIME_R2 ? 10000 : 2016);
+        assert_int_equal(list_of(sim, 0, 0)->count, 0);
+        assert_true(!sim->cpus[0].online && sim->cpus[1].online);
+        assert_int_equal(cpu_offline(sim, 1), -EBUSY);
+        assert_int_equal(sim->tasks[0].cpu, 1);
+        sim_free(sim);
+    }
+}
+
+/* Twenty tasks of one CPU go on on the other one, and come back as it does. */
+static void test_hotplug_moves_tasks(void **state)
+{
+    (void)state;
+    struct scenario s = plain(REGIME_R4, 2);
+    s.workloads[0].tasks = 20;
+    s.machine.free_outside = 100000;
+    s.n_hotplugs = 2;
+    s.hotplugs[0] = (struct hotplug){.at = 20 * NSEC_PER_MSEC, .cpus = {0, 0}};
+    s.hotplugs[1] = (struct hotplug){.at = 40 * NSEC_PER_MSEC, .cpus = {0, 0}, .online = true};
+    struct sim *sim = run(&s);
+    assert_int_equal(sim->to_come, 0);
+    assert_int_equal(sim->result.exit_pages, UINT64_C(20) << 18);
+    uint32_t on_first = 0;
+    for (uint32_t i = 0; i < 20; i++)
+        on_first += sim->tasks[i].cpu == 0;
+    assert_int_equal(on_first, 1); /* an idle CPU pulls one task; there is no other balancing */
+    sim_free(sim);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_wait_is_n_c_b), cmocka_unit_test(test_time_outside),
-        cmocka_unit_test(test_alone),         cmocka_unit_test(test_shared_cpu),
-        cmocka_unit_test(test_high_order),    cmocka_unit_test(test_pages_are_conserved),
-        cmocka_unit_test(test_repeatable),    cmocka_unit_test(test_write_in_a_run),
-        cmocka_unit_test(test_decay_drains),  cmocka_unit_test(test_knobs),
-        cmocka_unit_test(test_pressure),      cmocka_unit_test(test_pressure_of_kswapd),
+        cmocka_unit_test(test_wait_is_n_c_b),
+        cmocka_unit_test(test_time_outside),
+        cmocka_unit_test(test_alone),
+        cmocka_unit_test(test_shared_cpu),
+        cmocka_unit_test(test_high_order),
+        cmocka_unit_test(test_pages_are_conserved),
+        cmocka_unit_test(test_repeatable),
+        cmocka_unit_test(test_write_in_a_run),
+        cmocka_unit_test(test_decay_drains),
+        cmocka_unit_test(test_knobs),
+        cmocka_unit_test(test_pressure),
+        cmocka_unit_test(test_pressure_of_kswapd),
         cmocka_unit_test(test_pause),
+        cmocka_unit_test(test_hotplug_conserves),
+        cmocka_unit_test(test_hotplug_limits),
+        cmocka_unit_test(test_hotplug_drains),
+        cmocka_unit_test(test_hotplug_moves_tasks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
