@@ -104,13 +104,16 @@ bool client_absent(int r, const sd_bus_error *error)
            sd_bus_error_has_name(error, SD_BUS_ERROR_NAME_HAS_NO_OWNER);
 }
 
-int client_complain(int r, const sd_bus_error *error)
+int client_complain(const char *address, int r, const sd_bus_error *error)
 {
     if (client_absent(r, error)) {
-        fprintf(stderr,
-                "pcptunectl: no pcptuned runs (nothing answers at %s/" API_SOCKET_NAME
-                ", nor on the system bus)\n",
-                state_dir());
+        if (address)
+            fprintf(stderr, "pcptunectl: no pcptuned runs: nothing answers at %s\n", address);
+        else
+            fprintf(stderr,
+                    "pcptunectl: no pcptuned runs: nothing answers at %s/" API_SOCKET_NAME
+                    ", nor on the system bus\n",
+                    state_dir());
         return EXIT_NO_DAEMON;
     }
     if (denied(r, error)) {

@@ -22,7 +22,7 @@ int client_call(struct client *c, const char *method, nsec_t timeout, sd_bus_err
                 sd_bus_message **ret_reply, const char *types, ...);
 
 /* Says why on standard error, and returns the exit code that goes with it. error may be empty. */
-int client_complain(int r, const sd_bus_error *error);
+int client_complain(const char *address, int r, const sd_bus_error *error);
 
 /* What client_open() and calls end with where no pcptuned runs, as against one that fails. */
 bool client_absent(int r, const sd_bus_error *error);

@@ -141,7 +141,7 @@ int verb_events(const struct call *call)
     int r = client_open(call->address, &c);
     if (r >= 0)
         r = show(call, &c, since, &error);
-    int code = r < 0 ? client_complain(r, &error) : EXIT_SUCCESS;
+    int code = r < 0 ? client_complain(call->address, r, &error) : EXIT_SUCCESS;
     client_close(&c);
     return code;
 }

@@ -15,7 +15,7 @@ static int report(const struct call *c, struct client *client, const char *done)
 
     int r = told_get(client, &error, &t);
     if (r < 0)
-        return client_complain(r, &error);
+        return client_complain(c->address, r, &error);
     if (c->json) {
         struct json_object *o = json_object_new_object();
         json_add_str(o, "done", done);
@@ -38,7 +38,7 @@ static int order(const struct call *c, const char *method, const char *done, con
 
     if (r >= 0)
         r = client_call(&client, method, 0, &error, NULL, argument ? "s" : NULL, argument);
-    code = r < 0 ? client_complain(r, &error) : report(c, &client, done);
+    code = r < 0 ? client_complain(c->address, r, &error) : report(c, &client, done);
     client_close(&client);
     return code;
 }

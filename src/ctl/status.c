@@ -390,7 +390,7 @@ int verb_status(const struct call *c)
     if (client_absent(r, &error))
         return without(c);
     if (r < 0)
-        return client_complain(r, &error);
+        return client_complain(c->address, r, &error);
     if (c->json)
         r = print_told_json(&t);
     else

@@ -212,7 +212,7 @@ int verb_top(const struct call *c)
 
     int r = ask(&t, &error);
     if (r < 0)
-        return client_complain(r, &error);
+        return client_complain(c->address, r, &error);
     remember_past(&t);
     catch_ends();
     if (screen_open() < 0) {

@@ -152,7 +152,7 @@ int verb_verify(const struct call *c)
         return EXIT_FAILURE;
     r = look_until_settled(c->address, config.params.knob_timeout, &error, &told, &w);
     if (r < 0)
-        return client_complain(r, &error);
+        return client_complain(c->address, r, &error);
     int code = exit_code(witness_verdict(&w));
     if (!c->json)
         print_witness(&w);

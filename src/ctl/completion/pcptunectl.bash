@@ -28,6 +28,7 @@ _pcptunectl() {
         verb=${COMP_WORDS[i]}
         break
     done
+    [[ $cur != -* ]] || before=""
     case $before in
     --config)
         compopt -o filenames 2>/dev/null
