@@ -44,7 +44,6 @@ static int start_thread(struct bus *b)
     sigset_t all, old;
 
     sigfillset(&all);
-    sigdelset(&all, SIGXCPU);
     pthread_attr_init(&attr);
     pthread_attr_setstacksize(&attr, STACK_SIZE);
     pthread_sigmask(SIG_SETMASK, &all, &old);
@@ -69,6 +68,7 @@ int bus_new(const struct bus_config *c, struct bus **ret)
         return -ENOMEM;
     b->config = *c;
     status_init(&b->now);
+    b->told = b->now;
     int r = board_new(&b->board);
     if (r >= 0)
         r = sd_event_new(&b->event);

@@ -16,6 +16,7 @@ struct client {  /* of the private socket */
     sd_bus *bus; /* NULL: free */
     sd_event_source *patience;
     uid_t uid;
+    bool called; /* it has got as far as a call */
     bool doomed; /* to be closed when none of its messages is being handled */
 };
 

@@ -29,6 +29,8 @@ static int on_message(sd_bus_message *m, void *arg, sd_bus_error *e)
         bus_drop(b, c);
         return 1;
     }
+    if (c)
+        c->called |= sd_bus_message_is_method_call(m, NULL, NULL) > 0;
     bus_look(b);
     return 0;
 }

@@ -31,7 +31,7 @@ static void close_client(struct client *c)
     c->patience = sd_event_source_disable_unref(c->patience);
     sd_bus_detach_event(c->bus);
     c->bus = sd_bus_close_unref(c->bus);
-    c->doomed = false;
+    c->doomed = c->called = false;
 }
 
 static int on_reap(sd_event_source *source, void *arg)
@@ -65,7 +65,7 @@ static int on_disconnected(sd_bus_message *m, void *arg, sd_bus_error *e)
     struct client *c = bus_client(b, sd_bus_message_get_bus(m));
     (void)e;
 
-    if (c && c->patience) /* it never got as far as a message */
+    if (c && !c->called) /* it sent rubbish, or nothing */
         bus_drop(b, c);
     else if (c)
         doom(b, c);
@@ -109,6 +109,37 @@ static struct client *find_place(struct bus *b, uid_t uid)
     return place;
 }
 
+/* Clients that take every connection for one to a bus daemon (busctl --address=) say Hello first,
+ * and subscribe: what a daemon would answer. Signals come to everybody unasked. */
+static int on_hello(sd_bus_message *m, void *arg, sd_bus_error *e)
+{
+    (void)arg, (void)e;
+    return sd_bus_reply_method_return(m, "s", ":1.1");
+}
+
+static int on_match(sd_bus_message *m, void *arg, sd_bus_error *e)
+{
+    (void)arg, (void)e;
+    return sd_bus_reply_method_return(m, NULL);
+}
+
+static const sd_bus_vtable daemon_vtable[] = {
+    SD_BUS_VTABLE_START(0),
+    SD_BUS_METHOD("Hello", NULL, "s", on_hello, SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD("AddMatch", "s", NULL, on_match, SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_METHOD("RemoveMatch", "s", NULL, on_match, SD_BUS_VTABLE_UNPRIVILEGED),
+    SD_BUS_VTABLE_END,
+};
+
+static int add_objects(struct bus *b, sd_bus *bus)
+{
+    int r = bus_add_object(b, bus);
+
+    return r < 0 ? r
+                 : sd_bus_add_object_vtable(bus, NULL, "/org/freedesktop/DBus",
+                                            "org.freedesktop.DBus", daemon_vtable, b);
+}
+
 static int set_server(sd_bus *bus, int fd)
 {
     sd_id128_t id;
@@ -133,7 +164,7 @@ static int serve(struct bus *b, struct client *c, int fd)
     (void)sd_bus_set_description(c->bus, "private");
     r = set_server(c->bus, fd); /* the descriptor is the connection's now */
     if (r >= 0)
-        r = bus_add_object(b, c->bus);
+        r = add_objects(b, c->bus);
     if (r >= 0)
         r = sd_bus_match_signal(c->bus, NULL, "org.freedesktop.DBus.Local",
                                 "/org/freedesktop/DBus/Local", "org.freedesktop.DBus.Local",

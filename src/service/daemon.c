@@ -51,6 +51,8 @@ static int add_sources(struct daemon *d)
     if (r >= 0)
         r = sd_event_add_io(d->event, NULL, jobs_fd(d->jobs), EPOLLIN, daemon_on_job, d);
     if (r >= 0)
+        r = daemon_add_commands(d);
+    if (r >= 0)
         r = sd_event_set_watchdog(d->event, true);
     return r;
 }
@@ -152,6 +154,16 @@ static bool nothing_to_tune(struct daemon *d)
     return true;
 }
 
+static void open_bus(struct daemon *d)
+{
+    const struct bus_config c = {.dir = d->options->state_dir, .say = daemon_tell_bus, .arg = d};
+
+    int r = bus_new(&c, &d->bus);
+    if (r < 0)
+        daemon_tell(d, EVENT_NOTICE, LEVEL_WARNING, "no bus: %s; everything else works",
+                    strerror(-r));
+}
+
 static int run(struct daemon *d)
 {
     int r = watch_open(&d->params, daemon_tell_signal, d, &d->watch);
@@ -163,7 +175,11 @@ static int run(struct daemon *d)
     if (nothing_to_tune(d))
         return EXIT_NOTHING_TO_TUNE;
     r = open_knobs(d);
-    return r < 0 ? exit_code_of(r) : loop(d);
+    if (r < 0)
+        return exit_code_of(r);
+    open_bus(d);
+    daemon_account_start(d);
+    return loop(d);
 }
 
 int daemon_run(const struct options *o, const struct params *p)
@@ -172,6 +188,8 @@ int daemon_run(const struct options *o, const struct params *p)
 
     if (o->dry_run && d.params.mode == MODE_APPLY)
         d.params.mode = MODE_DRY_RUN;
+    d.configured = d.params.mode;
+    status_init(&d.status);
     int r = open_loop(&d);
     if (r >= 0)
         r = report_new(&o->report, &d.report);
@@ -180,6 +198,7 @@ int daemon_run(const struct options *o, const struct params *p)
         return EXIT_FAILURE;
     }
     int code = run(&d);
+    bus_free(d.bus, 2 * NSEC_PER_SEC);
     report_free(d.report);
     jobs_free(d.jobs, NSEC_PER_SEC);
     engine_free(d.engine);
@@ -188,6 +207,7 @@ int daemon_run(const struct options *o, const struct params *p)
     sd_event_source_unref(d.hang);
     sd_event_source_unref(d.exits);
     sd_event_source_unref(d.psi);
+    sd_event_source_unref(d.commands);
     sd_event_unref(d.event);
     watch_close(d.watch);
     return code;

@@ -6,6 +6,7 @@
 
 #include <systemd/sd-event.h>
 
+#include "bus.h"
 #include "engine.h"
 #include "jobs.h"
 #include "options.h"
@@ -13,13 +14,16 @@
 #include "watch.h"
 
 /* The loop's state, shared by the files that are the daemon: daemon.c sets it up, step.c steps,
- * outcome.c takes in what the sysctls answered, reload.c ends or begins anew, tell.c says it. */
+ * outcome.c takes in what the sysctls answered, reload.c ends or begins anew, command.c does what
+ * operators ask on the bus, account.c keeps what they are shown, tell.c says what happened. */
 
 struct daemon {
     const struct options *options;
     struct params params;
     struct params next; /* after a reload, once nothing of the old mode is in force */
     bool has_next;
+    bool insist; /* on `next`: an operator's command, not given up where a restore fails */
+    enum mode configured, next_configured; /* what configuration and command line ask for */
     bool stopping;
     bool restore_failed; /* the last one: something of ours is in force still */
     int exit_code;
@@ -35,6 +39,16 @@ struct daemon {
     bool hang_told;
     bool unreadable; /* the last reading of the sysctls failed, and that was told */
     nsec_t hang_since, read_at;
+
+    struct bus *bus; /* NULL: it could not be started */
+    sd_event_source *commands;
+    bool commanded;       /* the command is not answered yet */
+    struct status status; /* account.c's */
+    bool changed;         /* since it was published */
+    nsec_t storm_since;
+    nsec_t zones_at;
+    nsec_t metrics_at;
+    uint64_t config_hash;
 };
 
 /* tell.c */
@@ -45,6 +59,7 @@ void daemon_tell_plan(struct daemon *d, enum event_kind kind, const struct plan 
                       const struct outcome *o);
 void daemon_tell_foreign(struct daemon *d, const struct outcome *o);
 void daemon_tell_failure(struct daemon *d, const struct outcome *o);
+void daemon_tell_bus(void *arg, enum event_level level, const char *text);
 void daemon_tell_status(struct daemon *d);
 void daemon_tell_ready(const struct daemon *d);
 
@@ -70,3 +85,18 @@ void daemon_begin_stop(struct daemon *d, int exit_code);
 void daemon_end_if_idle(struct daemon *d);
 int daemon_on_stop(sd_event_source *source, const struct signalfd_siginfo *info, void *arg);
 int daemon_on_reload(sd_event_source *source, const struct signalfd_siginfo *info, void *arg);
+void daemon_reload(struct daemon *d);
+void daemon_set_mode(struct daemon *d, enum mode mode); /* until the next of these two */
+
+/* command.c */
+int daemon_add_commands(struct daemon *d);
+void daemon_answer(struct daemon *d, const char *error, const char *text); /* if there was one */
+
+/* account.c */
+void daemon_account_start(struct daemon *d);
+void daemon_account_params(struct daemon *d); /* they are others */
+void daemon_account_read(struct daemon *d, const struct knob_values *v);
+void daemon_account_outcome(struct daemon *d, const struct outcome *o, const struct plan *p);
+void daemon_account_count(struct daemon *d, enum status_counter c);
+/* After each step; plan NULL: nothing was planned. Publishes. */
+void daemon_account_step(struct daemon *d, const struct snapshot *s, const struct plan *p);

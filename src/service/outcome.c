@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <string.h>
 
+#include "api.h"
 #include "clock.h"
 #include "daemon_impl.h"
 #include "facts.h"
@@ -17,6 +18,9 @@ int daemon_on_hang(sd_event_source *source, uint64_t usec, void *arg)
         return 0;
     d->hang_told = true;
     d->hang_since = since;
+    daemon_account_count(d, COUNT_KNOB_HANGS);
+    daemon_answer(d, API_ERROR_BUSY,
+                  "a sysctl access hangs in the kernel: it is done when that returns");
     daemon_tell(
         d, EVENT_KNOB_HANGS, LEVEL_WARNING,
         "a sysctl access has not returned for %s (the kernel holds it during a memory offline); "
@@ -65,12 +69,14 @@ static void first_values(struct daemon *d, const struct job *job)
         char facts[320];
         engine_found(d->engine, &job->values);
         watch_knobs(d->watch, &job->values);
+        daemon_account_read(d, &job->values);
         facts_line(watch_snapshot(d->watch), &d->params, facts, sizeof(facts));
         daemon_tell(d, EVENT_STARTED, LEVEL_NOTICE, "pcptuned %s, mode %s: %s", PCPTUNED_VERSION,
                     mode_name(d->params.mode), facts);
         return;
     }
     watch_knobs(d->watch, &job->values);
+    daemon_account_read(d, &job->values);
 }
 
 static void foreign(struct daemon *d, const struct outcome *o)
@@ -88,6 +94,7 @@ static void outcome(struct daemon *d, const struct job *job)
 
     watch_knobs(d->watch, o->kind == OUTCOME_FOREIGN ? &o->before : &o->after);
     engine_outcome(d->engine, &d->params, o, clock_monotonic());
+    daemon_account_outcome(d, o, &plan);
     d->restore_failed = o->action == PLAN_RESTORE && o->kind > OUTCOME_FOREIGN;
     switch (o->kind) {
     case OUTCOME_DONE:

@@ -4,6 +4,7 @@
 
 #include <systemd/sd-daemon.h>
 
+#include "api.h"
 #include "clock.h"
 #include "config.h"
 #include "daemon_impl.h"
@@ -40,6 +41,38 @@ struct actuator_config daemon_actuator_config(const struct daemon *d, const stru
     return c;
 }
 
+static void not_taken(struct daemon *d, int error)
+{
+    char text[160];
+
+    snprintf(text, sizeof(text),
+             "the knobs cannot be taken: %s; the configuration before stays in force",
+             strerror(-error));
+    daemon_tell(d, EVENT_RELOAD_REJECTED, LEVEL_ERROR, "%s", text);
+    daemon_account_count(d, COUNT_RELOADS_REJECTED);
+    daemon_answer(d, API_ERROR_REFUSED, text);
+}
+
+static void taken(struct daemon *d, bool to_apply)
+{
+    d->params = d->next;
+    d->configured = d->next_configured;
+    engine_rearm(d->engine);
+    daemon_watch_anew(d);
+    daemon_account_params(d);
+    if (d->insist) {
+        daemon_tell(d, EVENT_NOTICE, LEVEL_NOTICE, "mode %s now, as commanded",
+                    mode_name(d->params.mode));
+    } else {
+        daemon_account_count(d, COUNT_RELOADS);
+        daemon_tell(d, EVENT_RELOADED, LEVEL_NOTICE, "configuration reloaded, mode %s",
+                    mode_name(d->params.mode));
+    }
+    if (to_apply)
+        daemon_submit(d, &(struct job){.kind = JOB_RECOVER});
+    daemon_answer(d, NULL, NULL);
+}
+
 static void take_next(struct daemon *d)
 {
     struct actuator_config c = daemon_actuator_config(d, &d->next);
@@ -49,42 +82,41 @@ static void take_next(struct daemon *d)
     if (r == -EBUSY && jobs_running_since(d->jobs) != 0)
         return; /* the next outcome brings us here again */
     d->has_next = false;
-    if (r < 0) {
-        daemon_tell(d, EVENT_RELOAD_REJECTED, LEVEL_ERROR,
-                    "the knobs cannot be taken: %s; the configuration before stays in force",
-                    strerror(-r));
-    } else {
-        d->params = d->next;
-        engine_rearm(d->engine);
-        daemon_watch_anew(d);
-        daemon_tell(d, EVENT_RELOADED, LEVEL_NOTICE, "configuration reloaded, mode %s",
-                    mode_name(d->params.mode));
-        if (to_apply)
-            daemon_submit(d, &(struct job){.kind = JOB_RECOVER});
-    }
+    if (r < 0)
+        not_taken(d, r);
+    else
+        taken(d, to_apply);
     daemon_tell_ready(d);
 }
 
-/* In place of a step once an end or a reload is wanted: first everything goes back. */
+/* First everything goes back. */
+static void end_or_renew(struct daemon *d, const struct plan *p)
+{
+    if (p->action != PLAN_NONE) {
+        daemon_carry_out(d, p);
+    } else if (jobs_running_since(d->jobs) != 0) {
+        return;
+    } else if (d->restore_failed && (d->stopping || d->insist)) {
+        daemon_answer(d, API_ERROR_REFUSED,
+                      "the kernel did not take an original back; it is tried again");
+        daemon_arm(d, p->wake_at); /* at an end, until the patience is over */
+    } else if (d->stopping) {
+        sd_event_exit(d->event, d->exit_code);
+    } else {
+        take_next(d);
+    }
+}
+
 void daemon_end_if_idle(struct daemon *d)
 {
+    const struct snapshot *s = watch_snapshot(d->watch);
     struct params off = d->params;
     struct plan plan;
 
     off.mode = MODE_OFF;
-    engine_step(d->engine, &off, watch_snapshot(d->watch), clock_monotonic(), &plan);
-    if (plan.action != PLAN_NONE) {
-        daemon_carry_out(d, &plan);
-        return;
-    }
-    if (jobs_running_since(d->jobs) != 0)
-        return;
-    if (!d->stopping)
-        take_next(d);
-    else if (d->restore_failed)
-        daemon_arm(d, plan.wake_at); /* it is tried again until the patience is over */
-    else
-        sd_event_exit(d->event, d->exit_code);
+    engine_step(d->engine, &off, s, clock_monotonic(), &plan);
+    end_or_renew(d, &plan);
+    daemon_account_step(d, watch_snapshot(d->watch), &plan);
 }
 
 static int on_patience(sd_event_source *source, uint64_t usec, void *arg)
@@ -104,6 +136,7 @@ void daemon_begin_stop(struct daemon *d, int exit_code)
         return;
     d->stopping = true;
     d->exit_code = exit_code;
+    daemon_answer(d, API_ERROR_REFUSED, "pcptuned stops");
     sd_event_add_time_relative(d->event, NULL, CLOCK_MONOTONIC, STOP_PATIENCE / NSEC_PER_USEC, 0,
                                on_patience, d);
 }
@@ -119,28 +152,64 @@ int daemon_on_stop(sd_event_source *source, const struct signalfd_siginfo *info,
     return 0;
 }
 
-int daemon_on_reload(sd_event_source *source, const struct signalfd_siginfo *info, void *arg)
+static void reject(struct daemon *d, const struct config_result *c)
 {
-    struct daemon *d = arg;
+    char all[2048] = "";
+    size_t len = 0;
+
+    for (size_t i = 0; i < c->n_errors; i++) {
+        daemon_tell(d, EVENT_RELOAD_REJECTED, LEVEL_ERROR, "%s", c->errors[i]);
+        int n = snprintf(all + len, sizeof(all) - len, "%s%s", len ? "\n" : "", c->errors[i]);
+        len = MIN(len + (size_t)MAX(n, 0), sizeof(all) - 1);
+    }
+    daemon_tell(d, EVENT_RELOAD_REJECTED, LEVEL_ERROR,
+                "%zu error%s: the configuration before stays in force", c->n_errors,
+                c->n_errors == 1 ? "" : "s");
+    daemon_account_count(d, COUNT_RELOADS_REJECTED);
+    daemon_answer(d, API_ERROR_REFUSED, all);
+    daemon_tell_ready(d);
+}
+
+static void renew(struct daemon *d)
+{
+    d->has_next = true;
+    daemon_end_if_idle(d);
+}
+
+void daemon_reload(struct daemon *d)
+{
     struct config_result c;
-    (void)source, (void)info;
 
     sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%" PRIu64, clock_monotonic() / NSEC_PER_USEC);
     if (config_load("", d->options->config, &c) < 0) {
-        for (size_t i = 0; i < c.n_errors; i++)
-            daemon_tell(d, EVENT_RELOAD_REJECTED, LEVEL_ERROR, "%s", c.errors[i]);
-        daemon_tell(d, EVENT_RELOAD_REJECTED, LEVEL_ERROR,
-                    "%zu error%s: the configuration before stays in force", c.n_errors,
-                    c.n_errors == 1 ? "" : "s");
-        daemon_tell_ready(d);
+        reject(d, &c);
     } else {
         d->next = c.params;
         if (d->options->dry_run && d->next.mode == MODE_APPLY)
             d->next.mode = MODE_DRY_RUN;
+        d->next_configured = d->next.mode;
+        d->insist = false;
         daemon_check_writable(d, &d->next);
-        d->has_next = true;
-        daemon_end_if_idle(d);
+        renew(d);
     }
     config_result_done(&c);
+}
+
+void daemon_set_mode(struct daemon *d, enum mode mode)
+{
+    if (!d->has_next) {
+        d->next = d->params;
+        d->next_configured = d->configured;
+    }
+    d->next.mode = mode;
+    d->insist = true;
+    renew(d);
+}
+
+int daemon_on_reload(sd_event_source *source, const struct signalfd_siginfo *info, void *arg)
+{
+    (void)source, (void)info;
+
+    daemon_reload(arg);
     return 0;
 }

@@ -66,6 +66,7 @@ void daemon_step(struct daemon *d)
             watch_zoneinfo(d->watch, clock_monotonic());
     }
     daemon_tell_status(d);
+    daemon_account_step(d, s, &plan);
 }
 
 /* Where lists float, what they hold now decides whether acting is worth its price. */

@@ -21,6 +21,13 @@ static struct event event_now(const struct daemon *d, enum event_kind kind, enum
                           .dry_run = dry(d)};
 }
 
+static void put(struct daemon *d, const struct event *e)
+{
+    report_put(d->report, e);
+    if (d->bus)
+        bus_event(d->bus, e);
+}
+
 void daemon_tell(struct daemon *d, enum event_kind kind, enum event_level level, const char *fmt,
                  ...)
 {
@@ -30,12 +37,26 @@ void daemon_tell(struct daemon *d, enum event_kind kind, enum event_level level,
     va_start(ap, fmt);
     vsnprintf(e.text, sizeof(e.text), fmt, ap);
     va_end(ap);
-    report_put(d->report, &e);
+    put(d, &e);
 }
 
 void daemon_tell_signal(void *arg, enum event_kind kind, enum event_level level, const char *text)
 {
     daemon_tell(arg, kind, level, "%s", text);
+}
+
+/* In the bus's thread. */
+void daemon_tell_bus(void *arg, enum event_level level, const char *text)
+{
+    struct daemon *d = arg;
+    struct event e = {.kind = EVENT_NOTICE,
+                      .level = level,
+                      .mono = clock_monotonic(),
+                      .real = clock_realtime(),
+                      .dry_run = d->options->dry_run};
+
+    snprintf(e.text, sizeof(e.text), "%s", text);
+    report_put(d->report, &e);
 }
 
 void daemon_tell_plan(struct daemon *d, enum event_kind kind, const struct plan *p,
@@ -49,7 +70,7 @@ void daemon_tell_plan(struct daemon *d, enum event_kind kind, const struct plan 
         e.has_outcome = true;
         e.outcome = *o;
     }
-    report_put(d->report, &e);
+    put(d, &e);
 }
 
 void daemon_tell_foreign(struct daemon *d, const struct outcome *o)
@@ -60,10 +81,14 @@ void daemon_tell_foreign(struct daemon *d, const struct outcome *o)
         [FOREIGN_EXIT] = "pcptuned ends, as OnForeignWrite=exit says",
     };
     const struct knob *k = &knob_table[o->knob];
+    struct event e = event_now(d, EVENT_FOREIGN, LEVEL_WARNING);
 
-    daemon_tell(d, EVENT_FOREIGN, LEVEL_WARNING,
-                "%s is %d, which is not what pcptuned left there: somebody else wrote it; %s",
-                k->name, o->before.value[o->knob], then[d->params.on_foreign]);
+    snprintf(e.text, sizeof(e.text),
+             "%s is %d, which is not what pcptuned left there: somebody else wrote it; %s", k->name,
+             o->before.value[o->knob], then[d->params.on_foreign]);
+    e.has_outcome = true;
+    e.outcome = *o;
+    put(d, &e);
 }
 
 void daemon_tell_failure(struct daemon *d, const struct outcome *o)

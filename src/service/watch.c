@@ -27,6 +27,8 @@ struct watch {
     struct exits *exits;
     int psi_fd;
     bool exits_missing_told, zoneinfo_bad_told;
+    char detail[SIGNAL_MAX][WATCH_DETAIL];
+    struct psi psi[PSI_RESOURCES];
     struct snapshot s;
 };
 
@@ -40,6 +42,26 @@ static _printf_(4, 5) void say(struct watch *w, enum event_kind kind, enum event
     vsnprintf(text, sizeof(text), fmt, ap);
     va_end(ap);
     w->say(w->say_arg, kind, level, text);
+}
+
+/* Of a signal that is missing, or there with a reservation. */
+static _printf_(4, 5) void lacks(struct watch *w, enum signal_id id, enum event_level level,
+                                 const char *fmt, ...)
+{
+    char text[384];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof(text), fmt, ap);
+    va_end(ap);
+    snprintf(w->detail[id], sizeof(w->detail[id]), "%.*s", WATCH_DETAIL - 1, text);
+    w->say(w->say_arg, EVENT_SIGNAL, level, text);
+}
+
+static void is_back(struct watch *w, enum signal_id id, const char *text)
+{
+    w->detail[id][0] = '\0';
+    w->say(w->say_arg, EVENT_SIGNAL, LEVEL_NOTICE, text);
 }
 
 void watch_zoneinfo(struct watch *w, nsec_t now)
@@ -56,16 +78,16 @@ void watch_zoneinfo(struct watch *w, nsec_t now)
         w->s.zones_at = now;
     w->s.zones_vm.valid = w->vmstat && vmstat_read(w->vmstat, &w->s.zones_vm) >= 0;
     if (r >= 0 && told)
-        say(w, EVENT_SIGNAL, LEVEL_NOTICE, ZONEINFO_PATH " can be read again");
+        is_back(w, SIGNAL_ZONEINFO, ZONEINFO_PATH " can be read again");
     if (r >= 0 || told)
         return;
     if (r == -EBADMSG)
-        say(w, EVENT_SIGNAL, LEVEL_WARNING,
-            ZONEINFO_PATH ":%u: %s; no knob value can be computed, storms are only reported",
-            where.line, where.reason);
+        lacks(w, SIGNAL_ZONEINFO, LEVEL_WARNING,
+              ZONEINFO_PATH ":%u: %s; no knob value can be computed, storms are only reported",
+              where.line, where.reason);
     else
-        say(w, EVENT_SIGNAL, LEVEL_WARNING,
-            ZONEINFO_PATH " cannot be read: %s; no knob value can be computed", strerror(-r));
+        lacks(w, SIGNAL_ZONEINFO, LEVEL_WARNING,
+              ZONEINFO_PATH " cannot be read: %s; no knob value can be computed", strerror(-r));
 }
 
 static void open_zoneinfo(struct watch *w)
@@ -73,10 +95,10 @@ static void open_zoneinfo(struct watch *w)
     int r = zoneinfo_open(ZONEINFO_PATH, &w->zoneinfo);
 
     if (r < 0)
-        say(w, EVENT_SIGNAL, LEVEL_WARNING,
-            ZONEINFO_PATH " cannot be opened: %s; no knob value can be computed, storms are only "
-                          "reported",
-            strerror(-r));
+        lacks(w, SIGNAL_ZONEINFO, LEVEL_WARNING,
+              ZONEINFO_PATH " cannot be opened: %s; no knob value can be computed, storms are only "
+                            "reported",
+              strerror(-r));
     else
         watch_zoneinfo(w, clock_monotonic());
 }
@@ -90,9 +112,9 @@ static void open_vmstat(struct watch *w)
         r = vmstat_read(w->vmstat, &w->s.vm);
     w->s.signals[SIGNAL_VMSTAT] = r >= 0;
     if (r < 0)
-        say(w, EVENT_SIGNAL, LEVEL_WARNING,
-            "/proc/vmstat cannot be read: %s; false alarms go unnoticed until the last exit",
-            strerror(-r));
+        lacks(w, SIGNAL_VMSTAT, LEVEL_WARNING,
+              "/proc/vmstat cannot be read: %s; false alarms go unnoticed until the last exit",
+              strerror(-r));
 }
 
 static void open_psi(struct watch *w)
@@ -105,16 +127,16 @@ static void open_psi(struct watch *w)
     int r = psi_read(PSI_MEMORY, &psi);
     w->s.signals[SIGNAL_PSI] = r >= 0;
     if (r < 0) {
-        say(w, EVENT_SIGNAL, LEVEL_INFO, "no pressure information: %s; everything else works",
-            r == -ENOENT       ? "compiled out (CONFIG_PSI)"
-            : r == -EOPNOTSUPP ? "switched off (boot with psi=1)"
-                               : strerror(-r));
+        lacks(w, SIGNAL_PSI, LEVEL_INFO, "no pressure information: %s; everything else works",
+              r == -ENOENT       ? "compiled out (CONFIG_PSI)"
+              : r == -EOPNOTSUPP ? "switched off (boot with psi=1)"
+                                 : strerror(-r));
         return;
     }
     w->psi_fd = psi_trigger(PSI_MEMORY, PSI_STALL, PSI_WINDOW, &window);
     if (w->psi_fd < 0)
-        say(w, EVENT_SIGNAL, LEVEL_INFO, "no trigger on memory pressure: %s; everything else works",
-            strerror(-w->psi_fd));
+        lacks(w, SIGNAL_PSI, LEVEL_INFO, "no trigger on memory pressure: %s; everything else works",
+              strerror(-w->psi_fd));
 }
 
 static const char *exits_why(int error)
@@ -139,21 +161,21 @@ static void open_exits(struct watch *w)
     int r = exits_open(&c, &w->host, &w->exits);
     w->s.signals[SIGNAL_TASKSTATS] = r >= 0;
     if (r < 0 && !w->exits_missing_told) {
-        say(w, EVENT_SIGNAL, LEVEL_WARNING,
-            "exits are not announced: %s; storms are seen in /proc/vmstat, up to 500 ms late",
-            exits_why(r));
+        lacks(w, SIGNAL_TASKSTATS, LEVEL_WARNING,
+              "exits are not announced: %s; storms are seen in /proc/vmstat, up to 500 ms late",
+              exits_why(r));
         w->exits_missing_told = true;
         return;
     }
     if (r < 0)
         return;
     if (w->exits_missing_told)
-        say(w, EVENT_SIGNAL, LEVEL_NOTICE, "exits are announced again");
+        is_back(w, SIGNAL_TASKSTATS, "exits are announced again");
     w->exits_missing_told = false;
     if (!exits_get_stats(w->exits).filtered)
-        say(w, EVENT_SIGNAL, LEVEL_NOTICE,
-            "the layout of taskstats could not be verified; no filter in the kernel, every exit "
-            "wakes us");
+        lacks(w, SIGNAL_TASKSTATS, LEVEL_NOTICE,
+              "the layout of taskstats could not be verified; no filter in the kernel, every exit "
+              "wakes us");
 }
 
 int watch_open(const struct params *p, watch_say say_fn, void *arg, struct watch **ret)
@@ -191,18 +213,21 @@ void watch_close(struct watch *w)
 
 static void close_exits(struct watch *w)
 {
+    w->detail[SIGNAL_TASKSTATS][0] = '\0';
     exits_close(TAKE_PTR(w->exits));
     w->s.signals[SIGNAL_TASKSTATS] = w->exits_missing_told = false;
 }
 
 static void close_vmstat(struct watch *w)
 {
+    w->detail[SIGNAL_VMSTAT][0] = '\0';
     vmstat_close(TAKE_PTR(w->vmstat));
     w->s.vm.valid = w->s.signals[SIGNAL_VMSTAT] = false;
 }
 
 static void close_psi(struct watch *w)
 {
+    w->detail[SIGNAL_PSI][0] = '\0';
     closep(&w->psi_fd);
     w->psi_fd = -1;
     w->s.signals[SIGNAL_PSI] = false;
@@ -250,9 +275,9 @@ bool watch_exits(struct watch *w, nsec_t now)
     int r = exits_process(w->exits, now);
     if (r >= 0)
         return r > 0;
-    say(w, EVENT_SIGNAL, LEVEL_WARNING,
-        "exits are not announced any more: %s; storms are seen in /proc/vmstat until they are",
-        strerror(-r));
+    lacks(w, SIGNAL_TASKSTATS, LEVEL_WARNING,
+          "exits are not announced any more: %s; storms are seen in /proc/vmstat until they are",
+          strerror(-r));
     w->exits_missing_told = true;
     w->s.signals[SIGNAL_TASKSTATS] = false;
     exits_close(TAKE_PTR(w->exits));
@@ -279,29 +304,29 @@ void watch_look(struct watch *w)
         return;
     w->s.signals[SIGNAL_VMSTAT] = r >= 0;
     if (r < 0)
-        say(w, EVENT_SIGNAL, LEVEL_WARNING, "/proc/vmstat cannot be read any more: %s",
-            strerror(-r));
+        lacks(w, SIGNAL_VMSTAT, LEVEL_WARNING, "/proc/vmstat cannot be read any more: %s",
+              strerror(-r));
     else
-        say(w, EVENT_SIGNAL, LEVEL_NOTICE, "/proc/vmstat can be read again");
+        is_back(w, SIGNAL_VMSTAT, "/proc/vmstat can be read again");
 }
 
 static void read_pressure(struct watch *w)
 {
-    struct psi psi;
+    struct psi *memory = &w->psi[PSI_MEMORY], *cpu = &w->psi[PSI_CPU];
 
     if (!w->s.signals[SIGNAL_PSI])
         return;
-    if (psi_read(PSI_MEMORY, &psi) >= 0 && psi.has_some)
-        w->s.psi_memory_some = psi.some;
-    if (psi_read(PSI_CPU, &psi) >= 0 && psi.has_some)
-        w->s.psi_cpu_some = psi.some;
+    if (psi_read(PSI_MEMORY, memory) >= 0 && memory->has_some)
+        w->s.psi_memory_some = memory->some;
+    if (psi_read(PSI_CPU, cpu) >= 0 && cpu->has_some)
+        w->s.psi_cpu_some = cpu->some;
 }
 
 void watch_psi(struct watch *w, uint32_t events)
 {
     if (events & EPOLLERR) {
-        say(w, EVENT_SIGNAL, LEVEL_NOTICE,
-            "the trigger on memory pressure is void; everything else works");
+        lacks(w, SIGNAL_PSI, LEVEL_NOTICE,
+              "the trigger on memory pressure is void; everything else works");
         closep(&w->psi_fd);
         w->psi_fd = -1;
     }
@@ -316,8 +341,8 @@ static void note_hotplug(struct watch *w)
         w->host.cpus_online, w->host.cpus_possible);
     int r = w->exits ? exits_hotplug(w->exits, &w->host) : 0;
     if (r < 0)
-        say(w, EVENT_SIGNAL, LEVEL_WARNING, "exits on new CPUs are not announced: %s",
-            strerror(-r));
+        lacks(w, SIGNAL_TASKSTATS, LEVEL_WARNING, "exits on new CPUs are not announced: %s",
+              strerror(-r));
     if (w->s.tasks == 0)
         watch_zoneinfo(w, clock_monotonic());
 }
@@ -360,6 +385,18 @@ const struct snapshot *watch_snapshot(struct watch *w)
         memset(w->s.node_tasks, 0, sizeof(w->s.node_tasks));
     }
     return &w->s;
+}
+
+const char *watch_detail(const struct watch *w, enum signal_id id)
+{
+    if (!w->s.signals[id] && w->detail[id][0] == '\0')
+        return "switched off in the configuration";
+    return w->detail[id];
+}
+
+const struct psi *watch_pressure(const struct watch *w, enum psi_resource r)
+{
+    return &w->psi[r];
 }
 
 struct exits_stats watch_exits_stats(const struct watch *w)

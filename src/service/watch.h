@@ -4,6 +4,7 @@
 #include "event.h"
 #include "exits.h"
 #include "params.h"
+#include "psi.h"
 #include "snapshot.h"
 #include "zoneinfo.h"
 
@@ -58,6 +59,13 @@ void watch_knobs(struct watch *w, const struct knob_values *v);
 
 /* The snapshot as of now, valid until the next call of anything here. */
 const struct snapshot *watch_snapshot(struct watch *w);
+
+/* What a signal lacks and why, "" if nothing. */
+#define WATCH_DETAIL 120
+const char *watch_detail(const struct watch *w, enum signal_id id);
+
+/* As last read: of memory and CPU only. */
+const struct psi *watch_pressure(const struct watch *w, enum psi_resource r);
 
 /* Zero where taskstats is missing. */
 struct exits_stats watch_exits_stats(const struct watch *w);
