@@ -131,8 +131,9 @@ static void step(struct sim *sim, struct loop *l)
 
 static void set_next(struct sim *sim, const struct loop *l)
 {
-    nsec_t at = MIN(MIN(l->wake_at, l->write_at), l->tick_at);
+    nsec_t at = MIN(l->wake_at, l->write_at);
 
+    at = MIN(at, l->tick_at);
     if (l->first_message < l->n_messages)
         at = MIN(at, l->messages[l->first_message].at);
     /* A loop needs time to come round. */

@@ -27,20 +27,29 @@ def off(pcpsim, scenario, *settings):
     return simulate(pcpsim, scenario, "Policy.Daemon=no", *settings)
 
 
+def quantile(result, q):
+    """Of the bystanders' waits in the storm; of all where there is none."""
+    return result[f"bystander_{'storm' if result['bystander_storm_waits'] else 'wait'}_{q}_ns"]
+
+
 def p99(result):
-    return result["bystander_storm_p99_ns"]
+    return quantile(result, "p99")
+
+
+def took(result):
+    return max(result["exit_total_ns"], result["start_total_ns"]) / 1e9
 
 
 def row(name, result):
-    print(f"| {name} | {result['bystander_storm_waits']} |"
-          f" {ns(result['bystander_storm_p50_ns'])} | {ns(p99(result))} |"
-          f" {ns(result['bystander_wait']['max_ns'])} | {result['exit_total_ns'] / 1e9:.3f} s |"
+    print(f"| {name} | {result['bystander_storm_waits'] or result['bystander_wait']['count']} |"
+          f" {ns(quantile(result, 'p50'))} | {ns(p99(result))} |"
+          f" {ns(result['bystander_wait']['max_ns'])} | {took(result):.3f} s |"
           f" {result['faults_per_s'] / 1e3:.1f} | {result['max_hold_pages']} |"
           f" {result['knob_writes']} |")
 
 
 def head(title):
-    print(f"\n{title}\n\n| setting | bystanders' waits | p50 | p99 | max | exits took |"
+    print(f"\n{title}\n\n| setting | bystanders' waits | p50 | p99 | max | took |"
           " 1000 faults/s | most pages in a hold | writes |\n|---|---|---|---|---|---|---|---|---|")
 
 
@@ -199,11 +208,10 @@ RULES = [  # scenario, regimes, constants: fractions, and the scales of R6
 
 
 def rules_row(name, r):
-    took = max(r["exit_total_ns"], r["start_total_ns"]) / 1e9
     seconds = r["simulated_ns"] / 1e9
-    storm = "storm" if r["bystander_storm_waits"] else "wait"
-    print(f"| {name} | {ns(r[f'bystander_{storm}_p50_ns'])} | {ns(r[f'bystander_{storm}_p99_ns'])} |"
-          f" {r['faults_per_s'] / 1e3:.0f} | {'' if r['unfinished'] or not took else f'{took:.2f} s'} |"
+    print(f"| {name} | {ns(quantile(r, 'p50'))} | {ns(p99(r))} |"
+          f" {r['faults_per_s'] / 1e3:.0f} |"
+          f" {'' if r['unfinished'] or not took(r) else f'{took(r):.2f} s'} |"
           f" {r['held_ns'] / r['simulated_ns']:.1%} |"
           f" {r['lists_mean_pages'] / 256:.0f} | {r['lists_max_pages'] / 256:.0f} |"
           f" {r['reclaimed_pages'] / seconds / 1e3:.0f} | {r['direct_reclaims'] / seconds:.0f} |"
