@@ -170,21 +170,39 @@ static nsec_t cpu_time(void)
     return (nsec_t)t.tv_sec * NSEC_PER_SEC + (nsec_t)t.tv_nsec;
 }
 
+static void write_metrics(struct report *r, const struct metrics *m)
+{
+    const struct view *v = &r->shown;
+    _cleanup_free_ char *text = metrics_format(m, &v->status, cpu_time(), v->config);
+    int error = text ? metrics_write(v->path, text) : -ENOMEM;
+
+    if (error < 0 && error != r->metrics_error)
+        write_notice(r, "%s cannot be written: %s; tried again with the next metrics, ignoring",
+                     v->path, strerror(-error));
+    r->metrics_error = error;
+}
+
+/* What stays would be scraped for ever as it was. */
+static void remove_metrics(const char *path)
+{
+    if (*path)
+        unlink(path);
+}
+
 /* Called, and returns, with the lock held. */
 static void next_metrics(struct report *r)
 {
+    char before[PARAMS_PATH] = "";
     struct metrics metrics = r->metrics;
 
+    if (strcmp(r->shown.path, r->wanted.path) != 0)
+        memcpy(before, r->shown.path, sizeof(before));
     r->shown = r->wanted;
     r->has_wanted = false;
     pthread_mutex_unlock(&r->lock);
-    _cleanup_free_ char *text =
-        metrics_format(&metrics, &r->shown.status, cpu_time(), r->shown.config);
-    int error = text ? metrics_write(r->shown.path, text) : -ENOMEM;
-    if (error < 0 && error != r->metrics_error)
-        write_notice(r, "%s cannot be written: %s; tried again with the next metrics, ignoring",
-                     r->shown.path, strerror(-error));
-    r->metrics_error = error;
+    remove_metrics(before);
+    if (r->shown.path[0])
+        write_metrics(r, &metrics);
     pthread_mutex_lock(&r->lock);
 }
 
@@ -298,8 +316,7 @@ void report_free(struct report *r)
     if (late != 0)
         return; /* a reader that never reads: the thread and its memory end with the process */
     pthread_join(r->thread, NULL);
-    if (r->shown.path[0])
-        unlink(r->shown.path); /* or it would be scraped for ever as it was */
+    remove_metrics(r->shown.path);
     free(r);
 }
 
@@ -330,10 +347,12 @@ uint64_t report_dropped(struct report *r)
 void report_metrics(struct report *r, const char *path, uint64_t config, const struct status *s)
 {
     pthread_mutex_lock(&r->lock);
-    snprintf(r->wanted.path, sizeof(r->wanted.path), "%s", path);
-    r->wanted.config = config;
-    r->wanted.status = *s;
-    r->has_wanted = true;
-    pthread_cond_signal(&r->more);
+    if (path[0] || r->wanted.path[0]) {
+        snprintf(r->wanted.path, sizeof(r->wanted.path), "%s", path);
+        r->wanted.config = config;
+        r->wanted.status = *s;
+        r->has_wanted = true;
+        pthread_cond_signal(&r->more);
+    }
     pthread_mutex_unlock(&r->lock);
 }

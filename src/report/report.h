@@ -29,8 +29,8 @@ DEFINE_CLEANUP(struct report *, report_free)
 void report_put(struct report *r, const struct event *e);
 
 /* Has the metrics of this status written to path (metrics.h), an absolute one that ends in .prom.
- * Never blocks; of several in a row the last is written. The file goes with report_free(). config:
- * a hash of the settings in force. */
+ * Never blocks; of several in a row the last is written. The file goes with the next path, "" for
+ * none, and with report_free(). config: a hash of the settings in force. */
 void report_metrics(struct report *r, const char *path, uint64_t config, const struct status *s);
 
 /* Events dropped because the reader was too slow. */

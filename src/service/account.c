@@ -60,6 +60,8 @@ void daemon_account_params(struct daemon *d)
     d->status.configured = d->configured;
     d->status.target_wait = d->params.target_wait;
     d->config_hash = hash_settings(&d->params);
+    if (!d->params.metrics_file[0])
+        report_metrics(d->report, "", 0, &d->status); /* of the settings before, if any */
     d->changed = true;
 }
 

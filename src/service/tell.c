@@ -73,6 +73,20 @@ void daemon_tell_plan(struct daemon *d, enum event_kind kind, const struct plan 
     put(d, &e);
 }
 
+static _printf_(4, 5) void tell_outcome(struct daemon *d, enum event_kind kind,
+                                        const struct outcome *o, const char *fmt, ...)
+{
+    struct event e = event_now(d, kind, LEVEL_WARNING);
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(e.text, sizeof(e.text), fmt, ap);
+    va_end(ap);
+    e.has_outcome = true;
+    e.outcome = *o;
+    put(d, &e);
+}
+
 void daemon_tell_foreign(struct daemon *d, const struct outcome *o)
 {
     static const char *const then[FOREIGN_MAX] = {
@@ -80,28 +94,24 @@ void daemon_tell_foreign(struct daemon *d, const struct outcome *o)
         [FOREIGN_REASSERT] = "it is taken as the new original, and tuned again",
         [FOREIGN_EXIT] = "pcptuned ends, as OnForeignWrite=exit says",
     };
-    const struct knob *k = &knob_table[o->knob];
-    struct event e = event_now(d, EVENT_FOREIGN, LEVEL_WARNING);
 
-    snprintf(e.text, sizeof(e.text),
-             "%s is %d, which is not what pcptuned left there: somebody else wrote it; %s", k->name,
-             o->before.value[o->knob], then[d->params.on_foreign]);
-    e.has_outcome = true;
-    e.outcome = *o;
-    put(d, &e);
+    tell_outcome(d, EVENT_FOREIGN, o,
+                 "%s is %d, which is not what pcptuned left there: somebody else wrote it; %s",
+                 knob_table[o->knob].name, o->before.value[o->knob], then[d->params.on_foreign]);
 }
 
 void daemon_tell_failure(struct daemon *d, const struct outcome *o)
 {
     const char *name = knob_table[o->knob].name;
+    const char *doing = o->action == PLAN_SET ? "changing it" : "restoring it";
 
     if (o->kind == OUTCOME_FAILED)
-        daemon_tell(d, EVENT_REFUSED, LEVEL_WARNING, "%s: %s failed: %s; it is tried again", name,
-                    o->action == PLAN_SET ? "changing it" : "restoring it", strerror(-o->error));
+        tell_outcome(d, EVENT_REFUSED, o, "%s: %s failed: %s; it is tried again", name, doing,
+                     strerror(-o->error));
     else
-        daemon_tell(d, EVENT_REFUSED, LEVEL_WARNING,
-                    "%s: %s was refused: %s; storms are only reported from now on", name,
-                    o->action == PLAN_SET ? "changing it" : "restoring it", strerror(-o->error));
+        tell_outcome(d, EVENT_REFUSED, o,
+                     "%s: %s was refused: %s; storms are only reported from now on", name, doing,
+                     strerror(-o->error));
 }
 
 void daemon_tell_status(struct daemon *d)

@@ -26,6 +26,10 @@ static struct event event_of(enum event_kind k)
 {
     struct event e = {.kind = k, .level = LEVEL_NOTICE, .text = "a sentence"};
 
+    if (k == EVENT_FOREIGN || k == EVENT_REFUSED) {
+        e.has_outcome = true;
+        e.outcome = (struct outcome){.kind = OUTCOME_FOREIGN, .before = {.has = {true}}};
+    }
     if (!is_about_a_storm(k))
         return e;
     e.has_plan = true;

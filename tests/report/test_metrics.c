@@ -336,6 +336,11 @@ static bool is_written(void)
            strstr(buf, "pcptuned_errors_total{event=\"notice\"} 1\n");
 }
 
+static bool is_gone(void)
+{
+    return access(path, F_OK) < 0;
+}
+
 /* Through the report's thread; an orderly end removes it. */
 static void test_thread(void **state)
 {
@@ -349,6 +354,10 @@ static void test_thread(void **state)
     report_put(r, &e);
     for (int i = 0; i < 100; i++)
         report_metrics(r, path, 1, &s);
+    assert_true(wait_for(is_written));
+    report_metrics(r, "", 1, &s);
+    assert_true(wait_for(is_gone));
+    report_metrics(r, path, 1, &s);
     assert_true(wait_for(is_written));
     report_free(r);
     assert_int_equal(access(path, F_OK), -1);
