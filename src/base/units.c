@@ -63,6 +63,15 @@ int parse_u64(const char *s, uint64_t *ret)
     return 0;
 }
 
+int parse_percent(const char *s, uint64_t *ret)
+{
+    static const struct unit percent[] = {{"%", 1}};
+
+    if (strcmp(s, "0") == 0)
+        return *ret = 0, 0;
+    return scan_with_unit(s, percent, ARRAY_SIZE(percent), ret);
+}
+
 int parse_i64(const char *s, int64_t *ret)
 {
     bool negative = *s == '-';

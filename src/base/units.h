@@ -20,6 +20,9 @@ int parse_duration(const char *s, nsec_t *ret);
 /* "64M", "2G", "512K", "1T", plain bytes without suffix; suffixes are powers of 1024. In bytes. */
 int parse_size(const char *s, uint64_t *ret);
 
+/* "5%"; "0" needs no sign. Integer only, in percent. */
+int parse_percent(const char *s, uint64_t *ret);
+
 /* "yes"/"no", "true"/"false", "on"/"off", "1"/"0", in lower case. */
 int parse_bool(const char *s, bool *ret);
 

@@ -13,6 +13,7 @@
 enum config_type {
     CONFIG_BOOL,
     CONFIG_NUMBER,
+    CONFIG_PERCENT,
     CONFIG_DURATION,
     CONFIG_SIZE,
     CONFIG_PATH, /* of a metrics file; max: bytes */
@@ -28,7 +29,7 @@ struct config_key {
     size_t offset, size; /* of the field in struct params */
     uint64_t min, max;   /* in the unit of params */
 };
-#define CONFIG_KEYS 23
+#define CONFIG_KEYS 27
 extern const struct config_key config_table[CONFIG_KEYS];
 
 struct config_origin {

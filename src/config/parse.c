@@ -188,6 +188,7 @@ static void value_error(struct source *s, const struct config_key *k, const char
     } types[] = {
         [CONFIG_BOOL] = {"a boolean", ""},
         [CONFIG_NUMBER] = {"a whole number", ""},
+        [CONFIG_PERCENT] = {"a percentage", ", as a whole number and %"},
         [CONFIG_DURATION] = {"a duration", ", as a number and ns, us, ms, s, min or h"},
         [CONFIG_SIZE] = {"a size", ", as bytes or a number and K, M, G or T"},
         [CONFIG_PATH] = {"such a file", ", without spaces, quotes, # and ;"},

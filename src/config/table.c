@@ -50,6 +50,8 @@ const struct config_key config_table[] = {
     /* 1s frees 200 GiB at 20ns a page; a task that takes 1h hangs. */
     KEY(Storm, TaskTimeout, task_timeout, DURATION, SEC, HOUR,
         .help = "a task that takes longer to exit is no longer waited for"),
+    KEY(Storm, StartStorms, start_storms, BOOL, 0, 1,
+        .help = "tame tasks too that fault much memory in at the same time"),
 
     /* 1us is less than one batch of 63 pages takes; 1s is never met by accident. */
     KEY(Policy, TargetWait, target_wait, DURATION, US, SEC,
@@ -75,6 +77,14 @@ const struct config_key config_table[] = {
     /* A change needs room for its restore; 1000 is one in 3.6s, all day. */
     KEY(Policy, WritesPerHour, writes_per_hour, NUMBER, 2, 1000,
         .help = "changes and restores together"),
+    /* 1% is 170 pages a hold: what the kernel's own floor costs. */
+    KEY(Policy, MaxLoss, max_loss, PERCENT, 1, 100,
+        .help = "throughput that shorter lists may give away"),
+    /* Auto-tuning lets the lists hold an eighth. */
+    KEY(Policy, MaxHoard, max_hoard, PERCENT, 0, 13,
+        .help = "memory that the lists may hold where it is short; 0: as much as they like"),
+    KEY(Policy, Churn, churn, BOOL, 0, 1,
+        .help = "lengthen lists under sustained traffic on kernels that do not do it themselves"),
 
     KEY(Conflict, OnForeignWrite, on_foreign, ON_FOREIGN, 0, FOREIGN_MAX - 1,
         .help = "when somebody else writes a knob: leave it, take it back, or stop"),
@@ -112,6 +122,8 @@ static int parse_value(const struct config_key *k, const char *s, uint64_t *ret)
         return 0;
     case CONFIG_NUMBER:
         return parse_u64(s, ret);
+    case CONFIG_PERCENT:
+        return parse_percent(s, ret);
     case CONFIG_DURATION:
         return parse_duration(s, ret);
     case CONFIG_SIZE:
@@ -136,6 +148,9 @@ static void print_value(const struct config_key *k, uint64_t v, char buf[CONFIG_
         break;
     case CONFIG_NUMBER:
         snprintf(buf, CONFIG_TEXT, "%" PRIu64, v);
+        break;
+    case CONFIG_PERCENT:
+        snprintf(buf, CONFIG_TEXT, "%" PRIu64 "%%", v);
         break;
     case CONFIG_DURATION:
         snprintf(buf, CONFIG_TEXT, "%s", format_duration_exact(v, text));

@@ -20,3 +20,14 @@ struct batch_cost batch_cost(uint32_t b_before, uint32_t b_after)
     return (struct batch_cost){loss(K_TYPICAL, b_before, b_after),
                                loss(K_WORST, b_before, b_after)};
 }
+
+/* From loss <= L, of 10000: after >= k before (1 - L) / (L before + k). */
+uint32_t batch_least(uint32_t b_before, uint32_t max_loss)
+{
+    uint64_t loss = max_loss > 10000 ? 10000 : max_loss;
+    uint64_t above = K_TYPICAL * (uint64_t)b_before * (10000 - loss);
+    uint64_t below = 100 * loss * b_before + 10000 * K_TYPICAL;
+
+    uint64_t least = (above + below - 1) / below;
+    return least < b_before ? (uint32_t)least : b_before;
+}

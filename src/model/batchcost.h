@@ -17,6 +17,9 @@ struct batch_cost { /* loss of throughput, in 1/100 of a percent */
 /* Holds of b_after pages instead of b_before; 0 where they are not shorter. */
 struct batch_cost batch_cost(uint32_t b_before, uint32_t b_after);
 
+/* The inverse: the least b_after whose typical loss is at most max_loss (1/100 of a percent). */
+uint32_t batch_least(uint32_t b_before, uint32_t max_loss);
+
 /* What a fixed high loses besides, where the kernel would tune it: 8 kernel builds on 224 CPUs take
  * 98.4 without auto-tuning and 94.9 with it (patches 5 and 7 of https://lore.kernel.org/linux-mm
  * /20230926060911.266511-1-ying.huang@intel.com/; tests/measurements/pcp_autotune_v2_cover.csv). */

@@ -53,6 +53,7 @@ struct params params_default(void)
         .storm_size = 64 * MIB,
         .hold = SEC,
         .task_timeout = 60 * SEC,
+        .start_storms = true,
 
         .target_wait = 100 * USEC,
         .page_cost = 20, /* 17 to 20 ns fit the four published histograms of lock holds */
@@ -63,6 +64,9 @@ struct params params_default(void)
          * the host's daily work, and short lists would tax it for ever. */
         .tuned_max = 60 * SEC,
         .writes_per_hour = 240, /* 120 storms: one each 30 s */
+        .max_loss = 5,          /* 36 pages a hold: less than any floor but that of 64K pages */
+        .max_hoard = 3,         /* a quarter of what auto-tuning allows */
+        .churn = true,
 
         .on_foreign = FOREIGN_YIELD,
         .rearm_after = 3600 * SEC,

@@ -29,6 +29,7 @@ struct params {
     uint64_t storm_size;   /* bytes still to be freed below which there is no storm */
     uint64_t hold;         /* ns of calm after the last exit before the knobs go back */
     uint64_t task_timeout; /* ns after which a task that does not finish exiting is ignored */
+    bool start_storms;     /* tame those too who fault memory in all at once */
 
     /* [Policy] */
     uint64_t target_wait; /* ns: W a bystander may wait */
@@ -37,6 +38,9 @@ struct params {
     uint64_t dwell;                           /* ns between two decisions in opposite directions */
     uint64_t tuned_max;       /* ns of one storm after which the originals go back all the same */
     uint32_t writes_per_hour; /* changes and restores; a change needs room for its restore too */
+    uint32_t max_loss;        /* percent of throughput that shorter holds may give away */
+    uint32_t max_hoard; /* percent of memory that the lists may hold where it is short; 0: off */
+    bool churn;         /* longer lists under sustained traffic, where they do not float */
 
     /* [Conflict] */
     enum on_foreign on_foreign;

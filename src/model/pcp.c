@@ -149,8 +149,8 @@ bool pcp_zone_counts(const struct host_facts *host, const struct zone_table *t, 
            ret->managed >= memory_of(t, t->zones[index].node) / SHARE_DIVISOR;
 }
 
-uint32_t pcp_free_hold(const struct host_facts *host, const struct zone_table *t, int node,
-                       int fraction, unsigned scale)
+uint32_t pcp_hold(const struct host_facts *host, const struct zone_table *t, int node,
+                  enum pcp_path path, int fraction, unsigned scale)
 {
     uint32_t hold = 0;
 
@@ -159,18 +159,19 @@ uint32_t pcp_free_hold(const struct host_facts *host, const struct zone_table *t
         if ((node >= 0 && t->zones[i].node != node) || !pcp_zone_counts(host, t, i, &p))
             continue;
         struct pcp_limits l = pcp_limits(host->regime, &p, fraction, scale);
-        if (l.free_hold > hold)
-            hold = l.free_hold;
+        uint32_t h = path == PCP_FREE ? l.free_hold : l.alloc_hold;
+        hold = h > hold ? h : hold;
     }
     return hold;
 }
 
-int pcp_fraction_for(const struct host_facts *host, const struct zone_table *t, unsigned scale,
-                     uint32_t max_hold, int lo, int hi, int *ret_fraction, uint32_t *ret_hold)
+int pcp_fraction_for(const struct host_facts *host, const struct zone_table *t, enum pcp_path path,
+                     unsigned scale, uint32_t max_hold, int lo, int hi, int *ret_fraction,
+                     uint32_t *ret_hold)
 {
     if (lo > hi || lo < MIN_FRACTION)
         return -EINVAL;
-    uint32_t best = pcp_free_hold(host, t, -1, hi, scale);
+    uint32_t best = pcp_hold(host, t, -1, path, hi, scale);
     if (best == 0)
         return -EINVAL;
 
@@ -178,27 +179,28 @@ int pcp_fraction_for(const struct host_facts *host, const struct zone_table *t, 
     uint32_t goal = max_hold > best ? max_hold : best;
     while (lo < hi) {
         int mid = lo + (hi - lo) / 2;
-        if (pcp_free_hold(host, t, -1, mid, scale) <= goal)
+        if (pcp_hold(host, t, -1, path, mid, scale) <= goal)
             hi = mid;
         else
             lo = mid + 1;
     }
     *ret_fraction = lo;
-    *ret_hold = pcp_free_hold(host, t, -1, lo, scale);
+    *ret_hold = pcp_hold(host, t, -1, path, lo, scale);
     return 0;
 }
 
-int pcp_scale_for(const struct host_facts *host, const struct zone_table *t, int fraction,
-                  uint32_t max_hold, int lo, int hi, int *ret_scale, uint32_t *ret_hold)
+int pcp_scale_for(const struct host_facts *host, const struct zone_table *t, enum pcp_path path,
+                  int fraction, uint32_t max_hold, int lo, int hi, int *ret_scale,
+                  uint32_t *ret_hold)
 {
     if (host->regime != REGIME_R6)
         return -EOPNOTSUPP;
     if (lo > hi || lo < 0)
         return -EINVAL;
     int scale = hi;
-    while (scale > lo && pcp_free_hold(host, t, -1, fraction, (unsigned)scale) > max_hold)
+    while (scale > lo && pcp_hold(host, t, -1, path, fraction, (unsigned)scale) > max_hold)
         scale--;
-    uint32_t hold = pcp_free_hold(host, t, -1, fraction, (unsigned)scale);
+    uint32_t hold = pcp_hold(host, t, -1, path, fraction, (unsigned)scale);
     if (hold == 0)
         return -EINVAL;
     *ret_scale = scale;
@@ -206,10 +208,46 @@ int pcp_scale_for(const struct host_facts *host, const struct zone_table *t, int
     return 0;
 }
 
-uint64_t pcp_excess(const struct host_facts *host, const struct zone_table *t, int fraction,
-                    unsigned scale)
+uint64_t pcp_capacity(const struct host_facts *host, const struct zone_table *t, int fraction,
+                      unsigned scale)
 {
-    uint64_t excess = 0;
+    uint64_t pages = 0;
+
+    for (uint32_t i = 0; i < t->n_zones; i++) {
+        struct pcp_zone p;
+        if (pcp_zone_of(host, t, i, &p))
+            pages += (uint64_t)pcp_limits(host->regime, &p, fraction, scale).high_max *
+                     t->zones[i].n_lists;
+    }
+    return pages;
+}
+
+int pcp_fraction_for_capacity(const struct host_facts *host, const struct zone_table *t,
+                              unsigned scale, uint64_t max_pages, int lo, int hi, int *ret_fraction,
+                              uint64_t *ret_pages)
+{
+    if (lo > hi || lo < MIN_FRACTION)
+        return -EINVAL;
+    uint64_t best = pcp_capacity(host, t, hi, scale);
+    if (best == 0)
+        return -EINVAL;
+    uint64_t goal = max_pages > best ? max_pages : best;
+    while (lo < hi) { /* it never grows with the fraction */
+        int mid = lo + (hi - lo) / 2;
+        if (pcp_capacity(host, t, mid, scale) <= goal)
+            hi = mid;
+        else
+            lo = mid + 1;
+    }
+    *ret_fraction = lo;
+    *ret_pages = pcp_capacity(host, t, lo, scale);
+    return 0;
+}
+
+uint64_t pcp_excess(const struct host_facts *host, const struct zone_table *t, int fraction,
+                    unsigned scale, uint64_t *ret_longest)
+{
+    uint64_t excess = 0, longest = 0;
 
     for (uint32_t i = 0; i < t->n_zones; i++) {
         struct pcp_zone p;
@@ -218,8 +256,12 @@ uint64_t pcp_excess(const struct host_facts *host, const struct zone_table *t, i
         uint32_t high = pcp_limits(host->regime, &p, fraction, scale).high_max;
         for (uint32_t k = 0; k < t->zones[i].n_lists; k++) {
             uint32_t count = t->lists[t->zones[i].first_list + k].count;
-            excess += count > high ? count - high : 0;
+            uint64_t above = count > high ? count - high : 0;
+            excess += above;
+            longest = max_u64(longest, above);
         }
     }
+    if (ret_longest)
+        *ret_longest = longest;
     return excess;
 }

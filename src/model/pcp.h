@@ -47,22 +47,39 @@ bool pcp_zone_of(const struct host_facts *host, const struct zone_table *t, uint
 bool pcp_zone_counts(const struct host_facts *host, const struct zone_table *t, uint32_t index,
                      struct pcp_zone *ret);
 
-/* The largest free_hold over the zones of node (-1: of the machine) that count. 0: no such zone. */
-uint32_t pcp_free_hold(const struct host_facts *host, const struct zone_table *t, int node,
-                       int fraction, unsigned scale);
+enum pcp_path { PCP_FREE, PCP_ALLOC }; /* free_pcppages_bulk() or rmqueue_bulk() */
 
-/* The inverse. The smallest fraction in [lo, hi] (so the longest lists) whose pcp_free_hold()
- * over the machine is at most max_hold; where none reaches it, the smallest that reaches the
- * best that can be had. *ret_hold is what results. -EINVAL: no populated zone, or lo > hi. */
-int pcp_fraction_for(const struct host_facts *host, const struct zone_table *t, unsigned scale,
-                     uint32_t max_hold, int lo, int hi, int *ret_fraction, uint32_t *ret_hold);
+/* The largest hold on that path over the zones of node (-1: of the machine) that count. 0: no such
+ * zone. */
+uint32_t pcp_hold(const struct host_facts *host, const struct zone_table *t, int node,
+                  enum pcp_path path, int fraction, unsigned scale);
+
+/* The inverse. The smallest fraction in [lo, hi] (so the longest lists) whose pcp_hold() over the
+ * machine is at most max_hold; where none reaches it, the smallest that reaches the best that can
+ * be had. *ret_hold is what results. -EINVAL: no populated zone, or lo > hi. */
+int pcp_fraction_for(const struct host_facts *host, const struct zone_table *t, enum pcp_path path,
+                     unsigned scale, uint32_t max_hold, int lo, int hi, int *ret_fraction,
+                     uint32_t *ret_hold);
 
 /* The same for the scale: the largest in [lo, hi] that meets max_hold at the given fraction, else
  * lo. -EOPNOTSUPP outside R6. */
-int pcp_scale_for(const struct host_facts *host, const struct zone_table *t, int fraction,
-                  uint32_t max_hold, int lo, int hi, int *ret_scale, uint32_t *ret_hold);
+int pcp_scale_for(const struct host_facts *host, const struct zone_table *t, enum pcp_path path,
+                  int fraction, uint32_t max_hold, int lo, int hi, int *ret_scale,
+                  uint32_t *ret_hold);
+
+/* What the lists of all CPUs and zones may hold together at that fraction, full to high_max. Every
+ * CPU has a list for every zone, also of other nodes (alloc_percpu in setup_zone_pageset()). */
+uint64_t pcp_capacity(const struct host_facts *host, const struct zone_table *t, int fraction,
+                      unsigned scale);
+
+/* The smallest fraction in [lo, hi] at which they hold at most max_pages; where none does, the
+ * smallest that reaches the least. -EINVAL as above. */
+int pcp_fraction_for_capacity(const struct host_facts *host, const struct zone_table *t,
+                              unsigned scale, uint64_t max_pages, int lo, int hi, int *ret_fraction,
+                              uint64_t *ret_pages);
 
 /* Excess: pages that the lists hold above what high may be after fraction is written, by the
- * last reading: they all go through zone->lock. */
+ * last reading: they all go through zone->lock. *ret_longest, unless NULL: that of the longest
+ * list, which decay_pcp_high() may free in one hold. */
 uint64_t pcp_excess(const struct host_facts *host, const struct zone_table *t, int fraction,
-                    unsigned scale);
+                    unsigned scale, uint64_t *ret_longest);

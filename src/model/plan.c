@@ -12,6 +12,9 @@ const char *reason_name(enum reason r)
         [REASON_STORM] = "storm",
         [REASON_STORM_GREW] = "storm-grew",
         [REASON_STORM_SHRANK] = "storm-shrank",
+        [REASON_HOARD] = "hoard",
+        [REASON_PRESSURE] = "pressure",
+        [REASON_CHURN] = "churn",
         [REASON_WITHIN_TARGET] = "within-target",
         [REASON_NO_GAIN] = "no-gain",
         [REASON_PRICE] = "price",
@@ -26,6 +29,8 @@ const char *reason_name(enum reason r)
         [REASON_FALSE_ALARM] = "false-alarm",
         [REASON_OFF] = "off",
         [REASON_TOO_LONG] = "too-long",
+        [REASON_EASED] = "eased",
+        [REASON_NO_HELP] = "no-help",
     };
     return (unsigned)r < REASON_MAX ? names[r] : "unknown";
 }
@@ -82,11 +87,32 @@ static void say_threat(struct text *t, const struct evidence_numbers *w)
 {
     char before[WAIT_BUF];
 
-    say(t,
-        "%" PRIu32 " task%s in flight (%" PRIu32 " in this storm, most of %s), %" PRIu64
-        " pages: W = %" PRIu32 " x %" PRIu64 "ns x %" PRIu32 " = %s",
-        w->tasks, plural(w->tasks), w->tasks_total, w->group[0] ? w->group : "unknown", w->pages,
-        w->n_now, w->page_cost, w->b_before, wait(w->w_before, before));
+    if (w->starting)
+        say(t, "about %" PRIu32 " tasks fault memory in, %" PRIu64 " pages so far", w->tasks,
+            w->pages);
+    else
+        say(t,
+            "%" PRIu32 " task%s in flight (%" PRIu32 " in this storm, most of %s), %" PRIu64
+            " pages",
+            w->tasks, plural(w->tasks), w->tasks_total, w->group[0] ? w->group : "unknown",
+            w->pages);
+    say(t, ": W = %" PRIu32 " x %" PRIu64 "ns x %" PRIu32 " = %s", w->n_now, w->page_cost,
+        w->b_before, wait(w->w_before, before));
+}
+
+/* What calm asks of the lists. */
+static bool describe_steady(enum reason r, const struct evidence_numbers *w, struct text *t)
+{
+    if (r == REASON_HOARD)
+        say(t, "on this small machine the CPUs' lists hold %" PRIu64 " pages", w->held);
+    else if (r == REASON_PRESSURE)
+        say(t, "memory is short, and the CPUs' lists hold %" PRIu64 " pages of it", w->held);
+    else if (r == REASON_CHURN)
+        say(t, "%" PRIu64 " pages a second are taken and given back", w->traffic);
+    else
+        return false;
+    say(t, "; together they may hold %" PRIu64 " now", w->may_hold);
+    return true;
 }
 
 static void describe_change(const struct evidence_numbers *w, struct text *t)
@@ -97,6 +123,7 @@ static void describe_change(const struct evidence_numbers *w, struct text *t)
     say(t, " > %s; b %" PRIu32 " -> %" PRIu32 " makes it %s for %" PRIu32 " task%s%s",
         wait(w->target, target), w->b_before, w->b_after, wait(w->w_after, after), w->n_planned,
         plural(w->n_planned), w->w_after > w->target ? ", the best that can be had" : "");
+    say(t, ", at %" PRIu32 ".%02" PRIu32 "%% of throughput", w->loss / 100, w->loss % 100);
 }
 
 /* Why nothing is done, where that takes no number. */
@@ -149,7 +176,12 @@ static void describe_end(enum reason r, const struct evidence_numbers *w, struct
 {
     uint64_t ms = w->since / 1000000;
 
-    if (r == REASON_CALM)
+    if (r == REASON_CALM && w->starting)
+        say(t,
+            "over after %" PRIu64 "ms: up to %" PRIu32 " tasks have faulted %" PRIu64
+            " pages in; originals restored",
+            ms, w->tasks_total, w->announced);
+    else if (r == REASON_CALM)
         say(t,
             "over after %" PRIu64 "ms: %" PRIu32 " task%s announced %" PRIu64 " pages, %" PRIu64
             " pages were freed meanwhile; originals restored",
@@ -164,6 +196,13 @@ static void describe_end(enum reason r, const struct evidence_numbers *w, struct
             "no end after %" PRIu64 "ms: %" PRIu32 " task%s announced %" PRIu64
             " pages; originals restored, left alone until it is over",
             ms, w->tasks_total, plural(w->tasks_total), w->announced);
+    else if (r == REASON_EASED)
+        say(t, "it has eased after %" PRIu64 "s; originals restored", w->since / 1000000000);
+    else if (r == REASON_NO_HELP)
+        say(t,
+            "longer lists made the traffic no faster, now %" PRIu64
+            " pages a second; originals restored, not tried again for an hour",
+            w->traffic);
     else
         say(t, "originals restored (%s)", reason_name(r));
 }
@@ -174,7 +213,8 @@ char *plan_describe(const struct plan *p, char *buf, size_t size)
 
     switch (p->action) {
     case PLAN_SET:
-        describe_change(&p->why, &t);
+        if (!describe_steady(p->reason, &p->why, &t))
+            describe_change(&p->why, &t);
         break;
     case PLAN_RESTORE:
         describe_end(p->reason, &p->why, &t);

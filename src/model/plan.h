@@ -21,6 +21,10 @@ enum reason {
     REASON_STORM,        /* W above target: shorten the lists */
     REASON_STORM_GREW,   /* more tasks than planned for: shorten again */
     REASON_STORM_SHRANK, /* far fewer for longer than the dwell time: lengthen */
+    /* in calm */
+    REASON_HOARD,    /* a small machine whose lists hold too much of its memory */
+    REASON_PRESSURE, /* memory is short, and the lists hold much of it */
+    REASON_CHURN,    /* sustained traffic that outgrows lists which do not float: lengthen */
     /* ... and nothing is done about it */
     REASON_WITHIN_TARGET, /* W meets the target as it is */
     REASON_NO_GAIN,       /* no value of a knob within bounds makes W smaller */
@@ -37,11 +41,14 @@ enum reason {
     REASON_FALSE_ALARM, /* what was announced is not being freed */
     REASON_OFF,         /* mode off, or stop */
     REASON_TOO_LONG,    /* a storm without an end: TunedMax= is over */
+    REASON_EASED,       /* hoard, pressure or churn is over */
+    REASON_NO_HELP,     /* longer lists made the traffic no faster */
     REASON_MAX,
 };
 const char *reason_name(enum reason r); /* "storm", "within-target": stable, for JSON */
 
 struct evidence_numbers {
+    bool starting;              /* the tasks fault memory in, they do not exit */
     uint64_t storm_id;          /* counts from 1 */
     uint32_t tasks;             /* in flight that count */
     uint32_t tasks_total;       /* seen in this storm */
@@ -54,6 +61,9 @@ struct evidence_numbers {
     uint64_t target;            /* ns */
     uint64_t page_cost;         /* ns: c of W = N c b */
     uint64_t excess;            /* pages to drain because of the write */
+    uint32_t loss;              /* of throughput by shorter holds, 1/100 of a percent */
+    uint64_t held, may_hold;    /* calm: pages in the lists of all CPUs, and what they may hold */
+    uint64_t traffic;           /* churn: pages a second, taken and given back */
     uint64_t message_at;        /* when the storm's first message came */
     uint64_t since;             /* ns from storm begin to this decision */
     uint32_t repeats;           /* storms like this one that were not reported since the last */

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "choose.h"
 
+#include "batchcost.h"
 #include "hold.h"
+#include "lists.h"
 
 /* Excess of at most this share of the storm lengthens it by as much, and is drained in passing.
  * Lists that are in use hold a low watermark in all; a first exit of 256 MiB on 2 CPUs is worth
@@ -38,42 +40,20 @@ void assess_threat(const struct params *p, const struct snapshot *s, const struc
                    const struct knob_values *knobs, struct threat *ret)
 {
     const struct host_facts *h = s->host;
-    bool by_node = s->signals[SIGNAL_TASKSTATS] && h->n_nodes > 1;
+    bool by_node = s->signals[SIGNAL_TASKSTATS] && !est->starting && h->n_nodes > 1;
 
-    *ret = (struct threat){.node = -1};
+    *ret = (struct threat){.node = -1, .path = est->starting ? PCP_ALLOC : PCP_FREE};
     for (uint32_t k = 0; k < (by_node ? h->n_nodes : 1); k++) {
         struct threat t = {.node = by_node ? (int)k : -1,
+                           .path = ret->path,
                            .n_max = by_node ? h->node_cpus[k] : h->cpus_online};
         uint32_t here = by_node ? min_u32(s->node_tasks[k], est->tasks) : est->tasks;
         t.n = h->cpus_online > 1 ? min_u32(here, t.n_max) : 0;
-        t.b = hold_on(h, s->zones, t.node, knobs);
+        t.b = hold_on(h, s->zones, t.node, t.path, knobs);
         t.w = wait_for(p, t.n, t.b, est->huge);
         if (t.w > ret->w || ret->b == 0)
             *ret = t;
     }
-}
-
-/* By how much the lists of all CPUs have grown since zoneinfo was read, without its lock: pages
- * that were freed and not allocated again went into the lists where nr_free_pages, which does not
- * count them, has not grown by as much (exact to ten pages in 270,000 on 6.18). */
-static int64_t lists_growth(const struct snapshot *s)
-{
-    const struct vm_counters *then = &s->zones_vm, *now = &s->vm;
-
-    if (!then->valid || !now->valid || now->at < then->at)
-        return 0;
-    uint64_t freed = now->pgfree - then->pgfree, taken = now->pgalloc - then->pgalloc;
-    return (int64_t)(freed - taken - (now->nr_free - then->nr_free));
-}
-
-static uint64_t excess_now(const struct snapshot *s, int fraction, unsigned scale)
-{
-    uint64_t then = pcp_excess(s->host, s->zones, fraction, scale);
-    int64_t growth = lists_growth(s);
-
-    if (growth < 0)
-        return (uint64_t)-growth < then ? then - (uint64_t)-growth : 0;
-    return then + (uint64_t)growth;
 }
 
 /* What lowering high costs: every page above it goes through the lock too, at the expense of
@@ -84,18 +64,18 @@ static bool affordable(const struct snapshot *s, const struct estimate *est,
 {
     if (s->host->regime < REGIME_R4)
         return true;
-    c->excess = excess_now(s, c->values.value[KNOB_FRACTION], pcp_scale(s->host, &c->values));
+    c->excess = lists_excess(s, &c->values);
     return c->excess <= est->pages * (threat->n == 1 ? FIRST_OF : 1) / EXCESS_SHARE;
 }
 
 /* Takes the fraction besides what the scale gave, where that is shorter and worth its price. */
 static void add_fraction(const struct params *p, const struct snapshot *s,
-                         const struct estimate *est, const struct threat *threat, uint32_t want,
-                         struct choice *c)
+                         const struct estimate *est, const struct threat *threat,
+                         const struct hold_aim *aim, struct choice *c)
 {
     struct choice with = *c;
 
-    with.b_after = hold_by_fraction(p, s->host, s->zones, want, c->b_after, &with.values);
+    with.b_after = hold_by_fraction(p, s->host, s->zones, aim, c->b_after, &with.values);
     if (with.b_after >= c->b_after)
         return;
     with.reason = affordable(s, est, threat, &with) ? REASON_STORM : REASON_PRICE;
@@ -107,7 +87,11 @@ void choose_values(const struct params *p, const struct snapshot *s, const struc
                    const struct knob_values *base, const bool usable[static KNOB_MAX],
                    const struct threat *threat, uint32_t n_planned, struct choice *ret)
 {
-    uint32_t want = hold_for(p, n_planned, est->huge);
+    /* No shorter than the throughput that may be given away allows. */
+    struct hold_aim aim = {threat->path, hold_for(p, n_planned, est->huge),
+                           batch_least(threat->b, 100 * p->max_loss)};
+    if (aim.want < aim.least)
+        aim.want = aim.least;
 
     *ret = (struct choice){.reason = REASON_STORM,
                            .values = *base,
@@ -121,13 +105,15 @@ void choose_values(const struct params *p, const struct snapshot *s, const struc
     /* Scale first: it has neither the drain nor the loss of learned lists that the fraction
      * costs. */
     if (usable[KNOB_SCALE])
-        ret->b_after = hold_by_scale(p, s->host, s->zones, want, threat->b, &ret->values);
-    if (ret->b_after > want && usable[KNOB_FRACTION])
-        add_fraction(p, s, est, threat, want, ret);
+        ret->b_after = hold_by_scale(p, s->host, s->zones, &aim, threat->b, &ret->values);
+    if (ret->b_after > aim.want && usable[KNOB_FRACTION])
+        add_fraction(p, s, est, threat, &aim, ret);
     ret->w_after = wait_for(p, n_planned, ret->b_after, est->huge);
+    ret->loss = batch_cost(threat->b, ret->b_after).typical;
     if (ret->b_after >= threat->b) {
         ret->values = *base;
         ret->w_after = threat->w;
+        ret->loss = 0;
         ret->reason = REASON_NO_GAIN;
     }
 }

@@ -6,14 +6,16 @@
 
 #include "estimate.h"
 #include "params.h"
+#include "pcp.h"
 #include "plan.h"
 #include "snapshot.h"
 
 /* From an estimate to knob values: W = N c b against the target. */
 
-struct threat {     /* the node where W is largest */
-    int node;       /* -1: the machine */
-    uint32_t n;     /* tasks that can free at the same moment: in flight there, at most its CPUs */
+struct threat { /* the node where W is largest */
+    int node;   /* -1: the machine */
+    enum pcp_path path;
+    uint32_t n;     /* tasks that can be on it at the same moment: at most the CPUs there */
     uint32_t n_max; /* what n can grow to: the CPUs there */
     uint32_t b;     /* pages per hold with the knobs as given */
     uint64_t w;     /* ns */
@@ -25,6 +27,7 @@ struct choice {
     uint32_t n_planned, b_after;
     uint64_t w_after;
     uint64_t excess;
+    uint32_t loss; /* of throughput, 1/100 of a percent */
 };
 
 /* W with the knobs at `knobs`. n and w are 0 where nothing is in flight, and with one CPU online:

@@ -23,7 +23,7 @@ static void end(const struct step *x)
         tell_left_alone(&e->told, x->now, x->plan);
     }
     st->on = false;
-    e->state = ENGINE_CALM;
+    e->state = e->steady.on ? ENGINE_STEADY : ENGINE_CALM;
 }
 
 static void false_alarm(const struct step *x)
@@ -101,10 +101,11 @@ static bool passed_over(const struct step *x)
 static void goes_on(const struct step *x)
 {
     struct engine *e = x->e;
+    struct storm *st = &e->storm;
 
-    e->storm.empty_at = 0;
-    e->storm.measured = false;
-    e->state = claim_held(&e->claim) ? ENGINE_TUNED : ENGINE_WATCH;
+    st->empty_at = 0;
+    st->measured = false;
+    e->state = st->tuned ? ENGINE_TUNED : ENGINE_WATCH;
     if (e->state == ENGINE_TUNED)
         tuned(x);
     else if (!passed_over(x))
@@ -119,7 +120,7 @@ static void ebbs(const struct step *x)
     if (st->empty_at == 0)
         st->empty_at = x->now;
     bool over = x->now - st->empty_at >= x->p->hold;
-    if (!claim_held(&e->claim)) {
+    if (!st->tuned) {
         e->state = ENGINE_WATCH;
         if (over)
             end(x);

@@ -3,6 +3,7 @@
 
 #include "choose.h"
 #include "engine_impl.h"
+#include "hold.h"
 
 /* Exits come in a burst: plan for twice the tasks that are seen, so that a storm that grows to
  * 256 tasks costs 8 writes and not 256. */
@@ -29,6 +30,7 @@ static void fill_why(const struct step *x, const struct threat *t, const struct 
         .target = x->p->target_wait,
         .page_cost = x->p->page_cost,
         .excess = c->excess,
+        .loss = c->loss,
         .writes_left = budget_left(&x->e->budget, x->p->writes_per_hour, x->now),
     };
     storm_evidence(&x->e->storm, x->now, w);
@@ -74,6 +76,7 @@ static void plan_set(const struct step *x, enum reason reason, const struct knob
         .why = *why,
     };
     x->e->pending = true;
+    x->e->pending_steady = false;
     x->e->pending_reason = reason;
     x->e->pending_n = c->n_planned;
 }
@@ -89,6 +92,10 @@ void decide(const struct step *x, enum reason reason)
     assess_threat(x->p, x->s, &x->est, &base, &t);
     weigh(x, &base, &t, &c);
     fill_why(x, &t, &c, &why);
+    /* What bounds the lists in calm may be short enough already. */
+    if (x->e->steady.on && c.reason == REASON_STORM &&
+        hold_on(x->s->host, x->s->zones, t.node, t.path, &current) <= c.b_after)
+        c.values = current;
     uint32_t writes = knobs_changed(&c.values, &current);
     uint32_t back = knobs_changed(&c.values, &base); /* what the restore will take */
     if (c.reason == REASON_STORM && writes > 0 && why.writes_left < writes + back)
@@ -117,5 +124,6 @@ void decide_restore(const struct step *x, enum reason reason)
     };
     storm_evidence(&e->storm, x->now, &x->plan->why);
     e->pending = true;
+    e->pending_steady = false;
     e->pending_reason = reason;
 }

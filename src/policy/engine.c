@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "choose.h"
 #include "engine_impl.h"
 
 /* A restore that fails is tried again after 1 s, 2 s, 4 s ... 64 s. */
@@ -14,8 +15,9 @@
 const char *engine_state_name(enum engine_state s)
 {
     static const char *const names[ENGINE_STATES] = {
-        [ENGINE_CALM] = "calm", [ENGINE_WATCH] = "watch",     [ENGINE_TUNED] = "tuned",
-        [ENGINE_HOLD] = "hold", [ENGINE_YIELDED] = "yielded", [ENGINE_REFUSED] = "refused",
+        [ENGINE_CALM] = "calm",       [ENGINE_WATCH] = "watch",   [ENGINE_TUNED] = "tuned",
+        [ENGINE_HOLD] = "hold",       [ENGINE_STEADY] = "steady", [ENGINE_YIELDED] = "yielded",
+        [ENGINE_REFUSED] = "refused",
     };
     return (unsigned)s < ENGINE_STATES ? names[s] : "unknown";
 }
@@ -45,7 +47,7 @@ enum engine_state engine_get_state(const struct engine *e)
 
 bool engine_idle(const struct engine *e)
 {
-    return !e->storm.on && !claim_held(&e->claim) && !e->pending;
+    return !e->storm.on && !e->pending && (e->steady.on || !claim_held(&e->claim));
 }
 
 void engine_found(struct engine *e, const struct knob_values *at_start)
@@ -68,6 +70,7 @@ static void note_vm(struct engine *e, const struct params *p, const struct snaps
     if (!s->signals[SIGNAL_TASKSTATS])
         estimate_vmstat(s->host, p->page_cost, &e->seen, &s->vm, &e->vm_estimate);
     e->seen = s->vm;
+    start_note(&e->start, p, s);
     if (e->storm.on)
         storm_note_vm(&e->storm, &s->vm);
 }
@@ -77,7 +80,7 @@ static void note_proof(struct engine *e)
 {
     struct storm *st = &e->storm;
 
-    if (st->on && !claim_held(&e->claim) && st->base.valid && storm_freeing(st) &&
+    if (st->on && !st->tuned && !st->starting && st->base.valid && storm_freeing(st) &&
         storm_exceeds(st))
         st->trust_all = true;
 }
@@ -91,17 +94,41 @@ static void take_estimate(struct engine *e, const struct params *p, const struct
         estimate_storm(p, s, &e->yields, e->storm.on && e->storm.trust_all, ret);
     else
         *ret = e->vm_estimate;
+
+    /* Who exits comes first: an exit storm is exact, and its end is known. */
+    bool exits = (e->storm.on && !e->storm.starting) ||
+                 (ret->tasks > 0 && ret->bounded >= storm_pages(p, s));
+    if (!exits && s->signals[SIGNAL_VMSTAT] && (e->start.tasks > 0 || e->storm.on))
+        start_estimate(&e->start, ret);
+}
+
+/* That tasks start is worth a word only where others would wait for it. */
+static bool begins(const struct step *x)
+{
+    struct engine *e = x->e;
+    struct threat t;
+
+    if (e->storm.on && e->storm.starting == x->est.starting)
+        return false;
+    if (!storm_in_flight(x->p, x->s, &x->est) || x->est.bounded < storm_pages(x->p, x->s))
+        return false;
+    if (!x->est.starting)
+        return true;
+    struct knob_values base = claim_base(&e->claim, x->s);
+    assess_threat(x->p, x->s, &x->est, &base, &t);
+    return e->start.close && t.w > x->p->target_wait;
 }
 
 static void storm_step(const struct step *x)
 {
     struct engine *e = x->e;
 
-    if (!e->storm.on && storm_in_flight(x->p, x->s, &x->est) &&
-        x->est.bounded >= storm_pages(x->p, x->s))
+    if (begins(x))
         storm_begin(&e->storm, ++e->storms, x->s, &x->est, x->now);
-    if (!e->storm.on)
+    if (!e->storm.on || e->steady.on == REASON_CHURN) {
+        steady_step(x); /* longer lists are no place to meet a storm from */
         return;
+    }
     storm_note(&e->storm, x->s, &x->est, e->vm_fresh);
     course_step(x);
 }
@@ -136,7 +163,8 @@ void engine_step(struct engine *e, const struct params *p, const struct snapshot
     } else if (p->mode != MODE_OFF) {
         storm_step(&x);
     } else {
-        e->storm.on = false;
+        e->storm.on = e->storm.tuned = false;
+        e->steady.cause = REASON_NONE;
         e->state = ENGINE_CALM;
     }
     ret->wake_at = wake_at(&x);
@@ -146,11 +174,17 @@ void engine_step(struct engine *e, const struct params *p, const struct snapshot
 
 static void set_done(struct engine *e, uint64_t now)
 {
+    e->retry_delay = 0;
+    if (e->pending_steady) {
+        if (claim_held(&e->claim))
+            steady_set(&e->steady, e->pending_reason, now);
+        e->state = e->steady.on ? ENGINE_STEADY : ENGINE_CALM;
+        return;
+    }
     e->storm.changed_at = now;
     e->storm.lengthened = e->pending_reason == REASON_STORM_SHRANK;
     e->storm.n_planned = e->pending_n;
-    e->state = claim_held(&e->claim) ? ENGINE_TUNED : ENGINE_WATCH;
-    e->retry_delay = 0;
+    e->state = e->storm.tuned ? ENGINE_TUNED : ENGINE_WATCH;
 }
 
 static void restore_done(struct engine *e, uint64_t now)
@@ -160,8 +194,12 @@ static void restore_done(struct engine *e, uint64_t now)
     claim_released(&e->claim);
     e->must_restore = REASON_NONE;
     e->retry_at = e->retry_delay = 0;
-    st->changed_at = now;
-    st->lengthened = true;
+    steady_restored(&e->steady, e->pending_reason, now);
+    if (!e->pending_steady) {
+        st->changed_at = now;
+        st->lengthened = true;
+    }
+    st->tuned = false;
     if (st->empty_at != 0)
         st->on = false;
     e->state = st->on ? ENGINE_WATCH : ENGINE_CALM;
@@ -177,15 +215,31 @@ static void failed(struct engine *e, enum plan_action action, uint64_t now)
     e->retry_at = now + e->retry_delay;
 }
 
-void engine_outcome(struct engine *e, const struct params *p, const struct outcome *o, uint64_t now)
+/* What is ours, also by a change that was only half made, is held for the storm or for calm. */
+static void note_owner(struct engine *e, bool by_storm, uint64_t now)
 {
     bool held = claim_held(&e->claim);
 
+    if (by_storm && held) {
+        if (!e->storm.tuned)
+            e->storm.tuned_since = now;
+        e->storm.tuned = true;
+        e->steady.on = REASON_NONE; /* taken over */
+    }
+    if (!held) {
+        e->storm.tuned = false;
+        e->steady.on = REASON_NONE;
+        if (e->state == ENGINE_STEADY)
+            e->state = ENGINE_CALM;
+    }
+}
+
+void engine_outcome(struct engine *e, const struct params *p, const struct outcome *o, uint64_t now)
+{
     e->pending = false;
     budget_spend(&e->budget, now, knobs_changed(&o->after, &o->before));
     claim_outcome(&e->claim, p, o, now);
-    if (!held && claim_held(&e->claim))
-        e->storm.tuned_since = now;
+    note_owner(e, o->action == PLAN_SET && !e->pending_steady, now);
     switch (o->kind) {
     case OUTCOME_DONE:
     case OUTCOME_UNCHANGED:

@@ -18,6 +18,7 @@ enum engine_state {
     ENGINE_WATCH,   /* a storm that is left alone, and why is known */
     ENGINE_TUNED,   /* a storm, and the knobs are ours */
     ENGINE_HOLD,    /* its last task is gone, the hold time runs */
+    ENGINE_STEADY,  /* no storm; the lists are bounded or lengthened for as long as calm needs it */
     ENGINE_YIELDED, /* a foreign writer owns a knob: nothing is written until re-armed */
     ENGINE_REFUSED, /* the sysctl cannot be written: permanent until a reload */
     ENGINE_STATES,
@@ -46,6 +47,6 @@ void engine_rearm(struct engine *e);
 
 enum engine_state engine_get_state(const struct engine *e);
 
-/* No storm is on, nothing is held and nothing under way, whoever owns the knobs: the time for what
- * must not be done in a storm. */
+/* No storm is on, nothing is held for one and nothing under way, whoever owns the knobs: the time
+ * for what must not be done in a storm. */
 bool engine_idle(const struct engine *e);

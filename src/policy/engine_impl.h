@@ -5,6 +5,8 @@
 #include "claim.h"
 #include "engine.h"
 #include "estimate.h"
+#include "start.h"
+#include "steady.h"
 #include "storm.h"
 #include "tell.h"
 
@@ -15,7 +17,8 @@
 
 struct engine {
     enum engine_state state;
-    bool pending; /* a plan with an action is being carried out */
+    bool pending;        /* a plan with an action is being carried out */
+    bool pending_steady; /* ... that is none of a storm's */
     enum reason pending_reason;
     uint32_t pending_n;
 
@@ -27,6 +30,8 @@ struct engine {
     uint64_t storms;
     struct budget budget;
     struct yields yields;
+    struct start start;
+    struct steady steady;
     struct told told;
 
     struct vm_counters seen; /* the last reading, for the estimate without taskstats */
@@ -56,6 +61,9 @@ void decide(const struct step *x, enum reason reason);
 
 /* Plans that everything goes back. */
 void decide_restore(const struct step *x, enum reason reason);
+
+/* Calm: what the lists hold, and the traffic through them, watched over many ticks. */
+void steady_step(const struct step *x);
 
 /* When the next step is due at the latest, NEVER if only an event can bring news. */
 uint64_t wake_at(const struct step *x);

@@ -27,6 +27,7 @@ uint32_t yield_get(struct yields *y, uint64_t id); /* YIELD_ONE for a group neve
 void yield_learn(struct yields *y, uint64_t id, uint64_t announced, uint64_t freed);
 
 struct estimate {
+    bool starting;              /* tasks that fault memory in: see start.h */
     uint32_t tasks;             /* in flight, of those that may hold task_size or more each */
     uint32_t tasks_total;       /* seen in this storm, all of them */
     uint64_t announced;         /* pages, as the kernel says */

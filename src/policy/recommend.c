@@ -228,7 +228,7 @@ static const struct recommendation *storm_tune(const struct recommend_input *in,
     /* In R2 and R3 idle CPUs keep what they have (choose.c). */
     uint64_t excess = r->setting.has[KNOB_FRACTION] && in->host->regime >= REGIME_R4
                           ? pcp_excess(in->host, in->zones, values->value[KNOB_FRACTION],
-                                       pcp_scale(in->host, values))
+                                       pcp_scale(in->host, values), NULL)
                           : 0;
     if (excess > 0)
         say(r,

@@ -3,31 +3,16 @@
 
 #include "hold.h"
 
-static uint32_t alloc_hold(const struct recommend_input *in, const struct knob_values *v)
-{
-    uint32_t hold = 0;
-
-    for (uint32_t i = 0; i < in->zones->n_zones; i++) {
-        struct pcp_zone z;
-        if (!pcp_zone_counts(in->host, in->zones, i, &z))
-            continue;
-        uint32_t h =
-            pcp_limits(in->host->regime, &z, pcp_fraction(v), pcp_scale(in->host, v)).alloc_hold;
-        hold = h > hold ? h : hold;
-    }
-    return hold;
-}
-
 struct situation situation_now(const struct recommend_input *in, const struct knob_values *v)
 {
     const struct host_facts *h = in->host;
-    struct situation worst = {.b_alloc = alloc_hold(in, v)};
+    struct situation worst = {.b_alloc = hold_on(h, in->zones, -1, PCP_ALLOC, v)};
     bool by_node = h->n_nodes > 1;
 
     for (uint32_t k = 0; k < (by_node ? h->n_nodes : 1); k++) {
         uint32_t cpus = by_node ? h->node_cpus[k] : h->cpus_online;
         uint32_t n = in->seen.storms > 0 && in->seen.n_max < cpus ? in->seen.n_max : cpus;
-        uint32_t b = hold_on(h, in->zones, by_node ? (int)k : -1, v);
+        uint32_t b = hold_on(h, in->zones, by_node ? (int)k : -1, PCP_FREE, v);
         uint64_t w = (uint64_t)n * in->params->page_cost * b;
         if (w > worst.w || worst.n == 0)
             worst = (struct situation){n, cpus, b, worst.b_alloc, w};
@@ -50,12 +35,16 @@ bool situation_choose(const struct recommend_input *in, const struct situation *
 {
     uint64_t unit = (uint64_t)now->n * in->params->page_cost;
     uint64_t most = unit > 0 ? in->params->target_wait / unit : UINT32_MAX;
-    uint32_t want = most > UINT32_MAX ? UINT32_MAX : (uint32_t)most, hold = now->b;
+    struct hold_aim aim = {PCP_FREE, most > UINT32_MAX ? UINT32_MAX : (uint32_t)most,
+                           batch_least(now->b, 100 * in->params->max_loss)};
+    uint32_t hold = now->b;
 
+    if (aim.want < aim.least)
+        aim.want = aim.least;
     *ret = *base;
     if (base->has[KNOB_SCALE])
-        hold = hold_by_scale(in->params, in->host, in->zones, want, hold, ret);
-    if (hold > want && base->has[KNOB_FRACTION])
-        hold = hold_by_fraction(in->params, in->host, in->zones, want, hold, ret);
+        hold = hold_by_scale(in->params, in->host, in->zones, &aim, hold, ret);
+    if (hold > aim.want && base->has[KNOB_FRACTION])
+        hold = hold_by_fraction(in->params, in->host, in->zones, &aim, hold, ret);
     return hold < now->b;
 }

@@ -48,6 +48,8 @@ uint64_t storm_pages(const struct params *p, const struct snapshot *s)
 
 bool storm_in_flight(const struct params *p, const struct snapshot *s, const struct estimate *est)
 {
+    if (est->starting)
+        return est->tasks > 0;
     if (s->signals[SIGNAL_TASKSTATS])
         return s->tasks > 0;
     return est->tasks > 0 && est->pages >= storm_pages(p, s) / SUSPICIOUS_SHARE;
@@ -69,8 +71,14 @@ static void leave_out(struct storm *st, const struct snapshot *s, const struct e
 void storm_begin(struct storm *st, uint64_t id, const struct snapshot *s,
                  const struct estimate *est, uint64_t now)
 {
-    *st = (struct storm){.on = true, .id = id, .begin = now, .message_at = s->message_at};
-    if (s->signals[SIGNAL_TASKSTATS]) {
+    *st = (struct storm){.on = true,
+                         .starting = est->starting,
+                         .id = id,
+                         .begin = now,
+                         .tuned = st->tuned, /* of a start storm that this one takes over from */
+                         .tuned_since = st->tuned_since,
+                         .message_at = est->starting ? 0 : s->message_at};
+    if (s->signals[SIGNAL_TASKSTATS] && !est->starting) {
         leave_out(st, s, est);
         return;
     }
@@ -83,7 +91,10 @@ void storm_note(struct storm *st, const struct snapshot *s, const struct estimat
                 bool vm_fresh)
 {
     st->expected = est->expected;
-    if (s->signals[SIGNAL_TASKSTATS]) {
+    if (st->starting) {
+        st->announced = est->announced > st->announced ? est->announced : st->announced;
+        st->tasks_total = est->tasks > st->tasks_total ? est->tasks : st->tasks_total;
+    } else if (s->signals[SIGNAL_TASKSTATS]) {
         st->announced = less(est->announced, st->announced_before);
         st->bounded = less(est->bounded_total, st->bounded_before);
         st->tasks_total = (uint32_t)less(est->tasks_total, st->tasks_before);
@@ -144,13 +155,13 @@ static bool measured_from(const struct storm *st, uint64_t part)
 
 bool storm_freed_little(const struct storm *st, uint64_t storm_pages)
 {
-    return measured_from(st, LITTLE_WHOLE) &&
+    return !st->starting && measured_from(st, LITTLE_WHOLE) &&
            (st->freed < storm_pages / 2 || st->freed < st->bounded / LITTLE_SHARE);
 }
 
 void storm_learn(const struct storm *st, const struct snapshot *s, struct yields *y)
 {
-    if (!st->doubted && !measured_from(st, WHOLE_SHARE))
+    if (st->starting || (!st->doubted && !measured_from(st, WHOLE_SHARE)))
         return;
     for (uint32_t i = 0; i < s->n_groups; i++)
         yield_learn(y, s->groups[i].id, st->bounded, st->freed);
@@ -158,6 +169,7 @@ void storm_learn(const struct storm *st, const struct snapshot *s, struct yields
 
 void storm_evidence(const struct storm *st, uint64_t now, struct evidence_numbers *w)
 {
+    w->starting = st->starting;
     w->storm_id = st->id;
     w->tasks_total = st->tasks_total;
     w->announced = st->announced;

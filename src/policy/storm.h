@@ -14,7 +14,9 @@
 
 struct storm {
     bool on;
-    uint64_t id; /* counts from 1 */
+    bool starting; /* its tasks fault memory in, they do not exit: start.h */
+    bool tuned;    /* the knobs stand as this storm wants them */
+    uint64_t id;   /* counts from 1 */
     uint64_t begin, message_at;
     uint64_t empty_at;    /* the last task was gone; 0: in flight */
     uint64_t changed_at;  /* last write of ours; 0: none */

@@ -7,6 +7,10 @@
 #define LOOK_EVERY (10 * MSEC)
 #define LOOK_SHARE 16 /* and ever more rarely: exits that hang do so for long */
 
+/* A start storm is seen in vmstat alone. */
+#define START_SUSPICIOUS (20 * MSEC)
+#define START_LOOK (100 * MSEC)
+
 /* Without taskstats: a look at vmstat in calm, and while anonymous memory is going. */
 #define VMSTAT_CALM (500 * MSEC)
 #define VMSTAT_SUSPICIOUS (20 * MSEC)
@@ -28,7 +32,7 @@ static uint64_t look_at(const struct step *x)
 
     if (!x->s->signals[SIGNAL_VMSTAT] || st->proven)
         return NEVER;
-    if (claim_held(&x->e->claim) && x->now < storm_doubt_at(st))
+    if (st->tuned && x->now < storm_doubt_at(st))
         return storm_doubt_at(st);
     if (st->trust_all)
         return NEVER;
@@ -46,10 +50,10 @@ static uint64_t storm_wake(const struct step *x)
             return x->now;
         return st->empty_at + x->p->hold;
     }
-    uint64_t at = look_at(x);
+    uint64_t at = st->starting ? x->now + START_LOOK : look_at(x);
     if (course_must_dwell(x->e, x->p, x->now))
         at = earlier(at, dwelt);
-    if (claim_held(&x->e->claim)) {
+    if (st->tuned) {
         at = earlier(at, later(st->tuned_since + x->p->tuned_max, dwelt));
         if (st->small_since != 0)
             at = earlier(at, later(st->small_since + x->p->dwell, dwelt));
@@ -65,6 +69,13 @@ static uint64_t vmstat_wake(const struct step *x)
     return x->now + (suspicious ? VMSTAT_SUSPICIOUS : VMSTAT_CALM);
 }
 
+static uint64_t start_wake(const struct step *x)
+{
+    return x->p->mode != MODE_OFF && x->s->signals[SIGNAL_VMSTAT] && start_suspicious(&x->e->start)
+               ? x->now + START_SUSPICIOUS
+               : NEVER;
+}
+
 uint64_t wake_at(const struct step *x)
 {
     const struct engine *e = x->e;
@@ -78,5 +89,7 @@ uint64_t wake_at(const struct step *x)
     if (e->retry_at != 0)
         return e->retry_at;
     uint64_t at = earlier(vmstat_wake(x), claim_rearm_at(&e->claim, x->p));
+    if (!st->on)
+        at = earlier(at, earlier(start_wake(x), steady_wake(&e->steady, x->now)));
     return st->on ? earlier(at, storm_wake(x)) : at;
 }

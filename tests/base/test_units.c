@@ -114,6 +114,19 @@ static void duration(void **state)
     check_numbers(t, ARRAY_SIZE(t), parse_duration);
 }
 
+static void percent(void **state)
+{
+    static const struct number t[] = {
+        {"0", 0, 0},       {"0%", 0, 0},         {"5%", 0, 5},
+        {"100%", 0, 100},  {"5", -EINVAL, 0},    {"5 %", -EINVAL, 0},
+        {"%", -EINVAL, 0}, {"5%%", -EINVAL, 0},  {"-5%", -EINVAL, 0},
+        {"", -EINVAL, 0},  {"0.5%", -EINVAL, 0}, {"18446744073709551616%", -ERANGE, 0},
+    };
+
+    (void)state;
+    check_numbers(t, ARRAY_SIZE(t), parse_percent);
+}
+
 static void size(void **state)
 {
     static const struct number t[] = {
@@ -251,10 +264,15 @@ static void people_can_read_all(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(u64),        cmocka_unit_test(i64),
-        cmocka_unit_test(duration),   cmocka_unit_test(size),
-        cmocka_unit_test(boolean),    cmocka_unit_test(duration_texts),
-        cmocka_unit_test(size_texts), cmocka_unit_test(people_can_read_all),
+        cmocka_unit_test(u64),
+        cmocka_unit_test(i64),
+        cmocka_unit_test(duration),
+        cmocka_unit_test(size),
+        cmocka_unit_test(percent),
+        cmocka_unit_test(boolean),
+        cmocka_unit_test(duration_texts),
+        cmocka_unit_test(size_texts),
+        cmocka_unit_test(people_can_read_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

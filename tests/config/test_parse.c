@@ -54,7 +54,7 @@ static const struct {
     {TEXT("[Policy]\nLatency=1us\n"),
      "t:2: [Policy] Latency=: unknown key; accepted are TargetWait=, PageCost=, HighFractionMin=, "
      "HighFractionMax=, BatchScaleMin=, BatchScaleMax=, Dwell=, TunedMax=, "
-     "WritesPerHour="},
+     "WritesPerHour=, MaxLoss=, MaxHoard=, Churn="},
     {TEXT("[Daemon]\nM\xc3\xb6"
           "de=off\n"),
      "t:2: [Daemon] M??de=: unknown key; accepted are "
@@ -78,6 +78,9 @@ static const struct {
                                        "is 1M to 1T, as bytes or a number and K, M, G or T"},
     {TEXT("[Policy]\nWritesPerHour=many\n"),
      "t:2: [Policy] WritesPerHour=: \"many\" is not a whole number; accepted is 2 to 1000"},
+    {TEXT("[Policy]\nMaxLoss=5\n"),
+     "t:2: [Policy] MaxLoss=: \"5\" is not a percentage; accepted is "
+     "1% to 100%, as a whole number and %"},
     {TEXT("[Report]\nMetricsFile=/tmp/a\n"),
      "t:2: [Report] MetricsFile=: \"/tmp/a\" is not such a file; accepted is an absolute path that "
      "ends in .prom, without spaces, quotes, # and ;"},

@@ -99,6 +99,18 @@ static const struct value values[] = {
     {"MetricsFile", "/a b.prom", -EINVAL, NULL},
     {"MetricsFile", "/\n.prom", -EINVAL, NULL},
     {"MetricsFile", "/\xc3\xa4.prom", -EINVAL, NULL},
+    {"MaxLoss", "1%", 0, NULL},
+    {"MaxLoss", "100%", 0, NULL},
+    {"MaxLoss", "0", -ERANGE, NULL},
+    {"MaxLoss", "101%", -ERANGE, NULL},
+    {"MaxLoss", "5", -EINVAL, NULL},
+    {"MaxLoss", "5 %", -EINVAL, NULL},
+    {"MaxLoss", "%", -EINVAL, NULL},
+    {"MaxLoss", "5%%", -EINVAL, NULL},
+    {"MaxLoss", "-5%", -EINVAL, NULL},
+    {"MaxHoard", "0", 0, "0%"},
+    {"MaxHoard", "0%", 0, NULL},
+    {"MaxHoard", "18446744073709551616%", -ERANGE, NULL},
     {"MetricsFile", "/" LONG ".prom", 0, NULL},
     {"MetricsFile", "/1" LONG ".prom", -ERANGE, NULL},
 };
@@ -131,9 +143,9 @@ static void values_good_and_bad(void **state)
 static void defaults(void **state)
 {
     static const char *const expected[CONFIG_KEYS] = {
-        "apply", "10s",  "1s",    "yes",   "yes", "yes",        "32M", "64M",
-        "1s",    "1min", "100us", "20ns",  "8",   "2147483647", "0",   "6",
-        "1s",    "1min", "240",   "yield", "1h",  "respect",    ""};
+        "apply", "10s", "1s",    "yes",  "yes", "yes",        "32M", "64M",     "1s",
+        "1min",  "yes", "100us", "20ns", "8",   "2147483647", "0",   "6",       "1s",
+        "1min",  "240", "5%",    "3%",   "yes", "yield",      "1h",  "respect", ""};
     struct params p = params_default();
     char buf[CONFIG_TEXT];
 

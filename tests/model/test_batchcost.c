@@ -71,11 +71,34 @@ static void test_costs(void **state)
         assert_true(batch_cost(10000, b).typical >= batch_cost(10000, b + 1).typical);
 }
 
+/* The least hold whose loss is allowed, and none shorter. */
+static void test_least(void **state)
+{
+    (void)state;
+    static const uint32_t before[] = {1, 9, 63, 189, 2016, 6329, 1000000};
+    static const uint32_t losses[] = {1, 89, 100, 500, 1000, 5000, 9999, 10000};
+
+    for (size_t i = 0; i < sizeof(before) / sizeof(before[0]); i++) {
+        for (size_t j = 0; j < sizeof(losses) / sizeof(losses[0]); j++) {
+            uint32_t least = batch_least(before[i], losses[j]);
+            assert_true(least <= before[i]);
+            assert_true(batch_cost(before[i], least).typical <= losses[j]);
+            if (least > 2 && batch_cost(before[i], least - 2).typical < losses[j])
+                fail_msg("%u at %u: %u is not the least", before[i], losses[j], least);
+        }
+        assert_int_equal(batch_least(before[i], 0), before[i]);
+        assert_int_equal(batch_least(before[i], UINT32_MAX), batch_least(before[i], 10000));
+    }
+    assert_int_equal(batch_least(2016, 500), 35); /* MaxLoss=5%: below every floor of 4K pages */
+    assert_int_equal(batch_least(0, 500), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_published),
         cmocka_unit_test(test_costs),
+        cmocka_unit_test(test_least),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -336,21 +336,21 @@ static void test_free_hold(void **state)
     struct machine m;
 
     two_nodes(&m, REGIME_R2);
-    assert_int_equal(pcp_free_hold(&m.host, &m.t, 0, 0, 5), 2812 - 63); /* 180000 / 64 */
-    assert_int_equal(pcp_free_hold(&m.host, &m.t, 1, 0, 5), 2812 - 63); /* 45000 / 16 */
-    assert_int_equal(pcp_free_hold(&m.host, &m.t, -1, 0, 5), 2812 - 63);
-    assert_int_equal(pcp_free_hold(&m.host, &m.t, 1, 800, 5), 625 - 63); /* 10000 / 16 */
-    assert_int_equal(pcp_free_hold(&m.host, &m.t, 0, 800, 5), 644 - 63); /* 41250 / 64 */
-    assert_int_equal(pcp_free_hold(&m.host, &m.t, 5, 0, 5), 0);
+    assert_int_equal(pcp_hold(&m.host, &m.t, 0, PCP_FREE, 0, 5), 2812 - 63); /* 180000 / 64 */
+    assert_int_equal(pcp_hold(&m.host, &m.t, 1, PCP_FREE, 0, 5), 2812 - 63); /* 45000 / 16 */
+    assert_int_equal(pcp_hold(&m.host, &m.t, -1, PCP_FREE, 0, 5), 2812 - 63);
+    assert_int_equal(pcp_hold(&m.host, &m.t, 1, PCP_FREE, 800, 5), 625 - 63); /* 10000 / 16 */
+    assert_int_equal(pcp_hold(&m.host, &m.t, 0, PCP_FREE, 800, 5), 644 - 63); /* 41250 / 64 */
+    assert_int_equal(pcp_hold(&m.host, &m.t, 5, PCP_FREE, 0, 5), 0);
 
     m.zones[0].low = 1 << 30; /* 500000 pages are 1/67 of the node: too few to matter */
-    assert_int_equal(pcp_free_hold(&m.host, &m.t, 0, 0, 5), 2812 - 63);
+    assert_int_equal(pcp_hold(&m.host, &m.t, 0, PCP_FREE, 0, 5), 2812 - 63);
     m.zones[0].managed = 600000; /* 1/56 */
-    assert_int_equal(pcp_free_hold(&m.host, &m.t, 0, 0, 5), (1 << 30) / 64 - 63);
+    assert_int_equal(pcp_hold(&m.host, &m.t, 0, PCP_FREE, 0, 5), (1 << 30) / 64 - 63);
 
     for (uint32_t k = 0; k < LISTS; k++)
         m.lists[k] = (struct zone_list){.cpu = k, .batch = 1}; /* a memory offline holds it */
-    assert_int_equal(pcp_free_hold(&m.host, &m.t, 0, 0, 5), 2812 - 63);
+    assert_int_equal(pcp_hold(&m.host, &m.t, 0, PCP_FREE, 0, 5), 2812 - 63);
 }
 
 /* --- the inverse ---------------------------------------------------------------------------- */
@@ -365,18 +365,18 @@ static const struct {
 /* The smallest that meets the goal: it does, and the one before does not. */
 static void check_fraction(const struct machine *m, uint32_t target, int lo, int hi)
 {
-    uint32_t best = pcp_free_hold(&m->host, &m->t, -1, hi, 5);
+    uint32_t best = pcp_hold(&m->host, &m->t, -1, PCP_FREE, hi, 5);
     uint32_t goal = MAX(target, best);
     uint32_t hold = 0;
     int f = 0;
 
-    assert_int_equal(pcp_fraction_for(&m->host, &m->t, 5, target, lo, hi, &f, &hold), 0);
+    assert_int_equal(pcp_fraction_for(&m->host, &m->t, PCP_FREE, 5, target, lo, hi, &f, &hold), 0);
     assert_true(f >= lo && f <= hi);
-    assert_int_equal(hold, pcp_free_hold(&m->host, &m->t, -1, f, 5));
+    assert_int_equal(hold, pcp_hold(&m->host, &m->t, -1, PCP_FREE, f, 5));
     if (hold > goal)
         fail_msg("%s, hold %u in %d..%d: fraction %d gives %u", regime_name(m->host.regime), target,
                  lo, hi, f, hold);
-    if (f > lo && pcp_free_hold(&m->host, &m->t, -1, f - 1, 5) <= goal)
+    if (f > lo && pcp_hold(&m->host, &m->t, -1, PCP_FREE, f - 1, 5) <= goal)
         fail_msg("%s, hold %u in %d..%d: fraction %d is not the smallest",
                  regime_name(m->host.regime), target, lo, hi, f);
 }
@@ -416,7 +416,7 @@ static void test_fraction_known(void **state)
         uint32_t hold = 0;
         int f = 0;
         seed(&m, table[i].regime);
-        assert_int_equal(pcp_fraction_for(&m.host, &m.t, 5, table[i].target, table[i].lo,
+        assert_int_equal(pcp_fraction_for(&m.host, &m.t, PCP_FREE, 5, table[i].target, table[i].lo,
                                           table[i].hi, &f, &hold),
                          0);
         if (f != table[i].fraction || hold != table[i].hold)
@@ -432,11 +432,11 @@ static void test_fraction_errors(void **state)
     int f = 7;
 
     seed(&m, REGIME_R4);
-    assert_int_equal(pcp_fraction_for(&m.host, &m.t, 5, 189, 9, 8, &f, &hold), -EINVAL);
-    assert_int_equal(pcp_fraction_for(&m.host, &m.t, 5, 189, 7, 99, &f, &hold), -EINVAL);
-    assert_int_equal(pcp_fraction_for(&m.host, &m.t, 5, 189, -1, 99, &f, &hold), -EINVAL);
+    assert_int_equal(pcp_fraction_for(&m.host, &m.t, PCP_FREE, 5, 189, 9, 8, &f, &hold), -EINVAL);
+    assert_int_equal(pcp_fraction_for(&m.host, &m.t, PCP_FREE, 5, 189, 7, 99, &f, &hold), -EINVAL);
+    assert_int_equal(pcp_fraction_for(&m.host, &m.t, PCP_FREE, 5, 189, -1, 99, &f, &hold), -EINVAL);
     m.zones[0].n_lists = 0;
-    assert_int_equal(pcp_fraction_for(&m.host, &m.t, 5, 189, 8, 99, &f, &hold), -EINVAL);
+    assert_int_equal(pcp_fraction_for(&m.host, &m.t, PCP_FREE, 5, 189, 8, 99, &f, &hold), -EINVAL);
     assert_int_equal(f, 7);
     assert_int_equal(hold, 7);
 }
@@ -451,13 +451,13 @@ static void test_monotony(void **state)
             machines[i](&m, r);
             uint32_t last = UINT32_MAX;
             for (int64_t f = 8; f <= INT_MAX; f += 1 + f / 64) {
-                uint32_t hold = pcp_free_hold(&m.host, &m.t, -1, (int)f, 5);
+                uint32_t hold = pcp_hold(&m.host, &m.t, -1, PCP_FREE, (int)f, 5);
                 assert_true(hold > 0 && hold <= last);
                 last = hold;
             }
             last = 0;
             for (unsigned s = 0; s <= 6; s++) {
-                uint32_t hold = pcp_free_hold(&m.host, &m.t, -1, 0, s);
+                uint32_t hold = pcp_hold(&m.host, &m.t, -1, PCP_FREE, 0, s);
                 assert_true(hold >= last);
                 last = hold;
             }
@@ -470,13 +470,14 @@ static void check_scale(const struct machine *m, int fraction, uint32_t target, 
     int want = lo, scale = -1;
 
     for (int s = lo; s <= hi; s++)
-        if (pcp_free_hold(&m->host, &m->t, -1, fraction, (unsigned)s) <= target)
+        if (pcp_hold(&m->host, &m->t, -1, PCP_FREE, fraction, (unsigned)s) <= target)
             want = s;
-    assert_int_equal(pcp_scale_for(&m->host, &m->t, fraction, target, lo, hi, &scale, &hold), 0);
+    assert_int_equal(
+        pcp_scale_for(&m->host, &m->t, PCP_FREE, fraction, target, lo, hi, &scale, &hold), 0);
     if (scale != want)
         fail_msg("hold %u in %d..%d at fraction %d: scale %d, not %d", target, lo, hi, fraction,
                  scale, want);
-    assert_int_equal(hold, pcp_free_hold(&m->host, &m->t, -1, fraction, (unsigned)scale));
+    assert_int_equal(hold, pcp_hold(&m->host, &m->t, -1, PCP_FREE, fraction, (unsigned)scale));
 }
 
 static void test_scale_for(void **state)
@@ -498,16 +499,17 @@ static void test_scale_for(void **state)
     }
 
     seed(&m, REGIME_R6);
-    assert_int_equal(pcp_scale_for(&m.host, &m.t, 0, 500, 0, 6, &scale, &hold), 0);
+    assert_int_equal(pcp_scale_for(&m.host, &m.t, PCP_FREE, 0, 500, 0, 6, &scale, &hold), 0);
     assert_int_equal(scale, 2);
     assert_int_equal(hold, 252);
     scale = 7, hold = 7;
-    assert_int_equal(pcp_scale_for(&m.host, &m.t, 0, 500, 4, 3, &scale, &hold), -EINVAL);
-    assert_int_equal(pcp_scale_for(&m.host, &m.t, 0, 500, -1, 3, &scale, &hold), -EINVAL);
+    assert_int_equal(pcp_scale_for(&m.host, &m.t, PCP_FREE, 0, 500, 4, 3, &scale, &hold), -EINVAL);
+    assert_int_equal(pcp_scale_for(&m.host, &m.t, PCP_FREE, 0, 500, -1, 3, &scale, &hold), -EINVAL);
     m.zones[0].managed = 0;
-    assert_int_equal(pcp_scale_for(&m.host, &m.t, 0, 500, 0, 6, &scale, &hold), -EINVAL);
+    assert_int_equal(pcp_scale_for(&m.host, &m.t, PCP_FREE, 0, 500, 0, 6, &scale, &hold), -EINVAL);
     seed(&m, REGIME_R4);
-    assert_int_equal(pcp_scale_for(&m.host, &m.t, 0, 500, 0, 6, &scale, &hold), -EOPNOTSUPP);
+    assert_int_equal(pcp_scale_for(&m.host, &m.t, PCP_FREE, 0, 500, 0, 6, &scale, &hold),
+                     -EOPNOTSUPP);
     assert_int_equal(scale, 7);
     assert_int_equal(hold, 7);
 }
@@ -518,20 +520,81 @@ static void test_excess(void **state)
     struct machine m;
 
     two_nodes(&m, REGIME_R2);
-    assert_int_equal(pcp_excess(&m.host, &m.t, INT_MAX, 5), 0);
+    assert_int_equal(pcp_excess(&m.host, &m.t, INT_MAX, 5, NULL), 0);
 
     m.lists[0].count = 252; /* as many as are allowed */
     m.lists[1 * LISTS + 0].count = 252;
     m.lists[1 * LISTS + 1].count = 300;  /* 48 too many */
     m.lists[1 * LISTS + 3].count = 2812; /* 2560 */
     m.lists[2 * LISTS + 0].count = 253;  /* 1, on a third CPU, but of another zone */
-    assert_int_equal(pcp_excess(&m.host, &m.t, INT_MAX, 5), 48 + 2560 + 1);
-    assert_int_equal(pcp_excess(&m.host, &m.t, 800, 5), 2812 - 644);
-    assert_int_equal(pcp_excess(&m.host, &m.t, 0, 5), 0);
+    assert_int_equal(pcp_excess(&m.host, &m.t, INT_MAX, 5, NULL), 48 + 2560 + 1);
+    uint64_t longest;
+    assert_int_equal(pcp_excess(&m.host, &m.t, INT_MAX, 5, &longest), 48 + 2560 + 1);
+    assert_int_equal(longest, 2560);
+    assert_int_equal(pcp_excess(&m.host, &m.t, 800, 5, NULL), 2812 - 644);
+    assert_int_equal(pcp_excess(&m.host, &m.t, 0, 5, NULL), 0);
 
     for (uint32_t k = 0; k < LISTS; k++) /* a memory offline: not a configuration */
         m.lists[LISTS + k].high = 0, m.lists[LISTS + k].batch = 1;
-    assert_int_equal(pcp_excess(&m.host, &m.t, INT_MAX, 5), 1);
+    assert_int_equal(pcp_excess(&m.host, &m.t, INT_MAX, 5, NULL), 1);
+}
+
+/* The other path: only from R4 on does it take more than a batch, and R5 has not changed that. */
+static void test_alloc_hold(void **state)
+{
+    (void)state;
+    static const struct {
+        enum regime regime;
+        int fraction;
+        uint32_t hold;
+    } table[] = {
+        {REGIME_R2, 0, 63},   {REGIME_R3, 0, 63},           {REGIME_R4, 0, 2016},
+        {REGIME_R5, 0, 2016}, {REGIME_R4, 4509, 189},       {REGIME_R5, INT_MAX, 189},
+        {REGIME_R6, 0, 2016}, {REGIME_R5, 1000, 1140 - 63},
+    };
+    struct machine m;
+
+    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+        seed(&m, table[i].regime);
+        uint32_t hold = pcp_hold(&m.host, &m.t, -1, PCP_ALLOC, table[i].fraction, 5);
+        if (hold != table[i].hold)
+            fail_msg("%s at %d: %u", regime_name(table[i].regime), table[i].fraction, hold);
+    }
+    int f;
+    uint32_t hold;
+    seed(&m, REGIME_R5); /* freeing is as short as it gets, so the smallest fraction does */
+    assert_int_equal(pcp_fraction_for(&m.host, &m.t, PCP_FREE, 5, 500, 8, INT_MAX, &f, &hold), 0);
+    assert_int_equal(f, 8);
+    assert_int_equal(pcp_fraction_for(&m.host, &m.t, PCP_ALLOC, 5, 500, 8, INT_MAX, &f, &hold), 0);
+    assert_int_equal(hold, 500);
+}
+
+/* What all lists may hold: a share of memory, down to four batches each. */
+static void test_capacity(void **state)
+{
+    (void)state;
+    struct machine m;
+    uint64_t pages;
+    int f;
+
+    seed(&m, REGIME_R4);
+    const uint64_t managed = m.zones[0].managed, lists = m.zones[0].n_lists;
+    assert_int_equal(pcp_capacity(&m.host, &m.t, 0, 5), managed / 8 / 256 * lists);
+    assert_int_equal(pcp_capacity(&m.host, &m.t, 64, 5), managed / 64 / 256 * lists);
+    assert_int_equal(pcp_capacity(&m.host, &m.t, INT_MAX, 5), 252 * lists);
+
+    const uint64_t limit = managed / 100 / 256 * lists;
+    assert_int_equal(pcp_fraction_for_capacity(&m.host, &m.t, 5, limit, 8, INT_MAX, &f, &pages), 0);
+    assert_true(pages <= limit && pcp_capacity(&m.host, &m.t, f - 1, 5) > limit);
+    assert_int_equal(pages, pcp_capacity(&m.host, &m.t, f, 5));
+    /* none reaches it: the smallest that does what can be done */
+    assert_int_equal(pcp_fraction_for_capacity(&m.host, &m.t, 5, 1, 8, INT_MAX, &f, &pages), 0);
+    assert_int_equal(pages, 252 * lists);
+    assert_int_equal(f, 4509);
+    assert_int_equal(pcp_fraction_for_capacity(&m.host, &m.t, 5, 1, 9, 8, &f, &pages), -EINVAL);
+    assert_int_equal(pcp_fraction_for_capacity(&m.host, &m.t, 5, 1, 7, 8, &f, &pages), -EINVAL);
+    m.zones[0].managed = 0;
+    assert_int_equal(pcp_fraction_for_capacity(&m.host, &m.t, 5, 1, 8, 8, &f, &pages), -EINVAL);
 }
 
 int main(void)
@@ -542,7 +605,8 @@ int main(void)
         cmocka_unit_test(test_free_hold),      cmocka_unit_test(test_fraction_for),
         cmocka_unit_test(test_fraction_known), cmocka_unit_test(test_fraction_errors),
         cmocka_unit_test(test_monotony),       cmocka_unit_test(test_scale_for),
-        cmocka_unit_test(test_excess),
+        cmocka_unit_test(test_excess),         cmocka_unit_test(test_alloc_hold),
+        cmocka_unit_test(test_capacity),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -146,6 +146,10 @@ static struct plan storm(enum plan_action action, enum reason reason)
                                  .target = 20000,
                                  .page_cost = 20,
                                  .excess = 4242,
+                                 .loss = 89,
+                                 .held = 271000,
+                                 .may_hold = 30000,
+                                 .traffic = 5000000,
                                  .since = 1234000000,
                                  .writes_left = 5,
                                  .group = "docker 3f2a9c01d2ab"}};
@@ -161,9 +165,16 @@ static const struct {
     const char *start, *has; /* what the sentence begins with, and what it says besides */
 } sentences[] = {
     {PLAN_NONE, REASON_NONE, "nothing to do", ""},
-    {PLAN_SET, REASON_STORM, THREAT, "> 20us; b 2016 -> 189 makes it 7.5us for 2 tasks"},
+    {PLAN_SET, REASON_STORM, THREAT,
+     "> 20us; b 2016 -> 189 makes it 7.5us for 2 tasks, at 0.89% of throughput"},
     {PLAN_SET, REASON_STORM_GREW, THREAT, "b 2016 -> 189"},
     {PLAN_SET, REASON_STORM_SHRANK, THREAT, "b 2016 -> 189"},
+    {PLAN_SET, REASON_HOARD, "on this small machine the CPUs' lists hold 271000 pages",
+     "may hold 30000 now"},
+    {PLAN_SET, REASON_PRESSURE, "memory is short, and the CPUs' lists hold 271000 pages of it",
+     "may hold 30000 now"},
+    {PLAN_SET, REASON_CHURN, "5000000 pages a second are taken and given back",
+     "may hold 30000 now"},
     {PLAN_NONE, REASON_WITHIN_TARGET, THREAT, "<= 20us: left alone"},
     {PLAN_NONE, REASON_NO_GAIN, THREAT, "no knob value within bounds"},
     {PLAN_NONE, REASON_PRICE, THREAT, "drain 4242 pages of the CPUs' lists"},
@@ -180,6 +191,9 @@ static const struct {
      "580000 were freed"},
     {PLAN_RESTORE, REASON_TOO_LONG, "no end after 1234ms: 12 tasks announced 600000 pages",
      "left alone until it is over"},
+    {PLAN_RESTORE, REASON_EASED, "it has eased after 1s", "originals restored"},
+    {PLAN_RESTORE, REASON_NO_HELP, "longer lists made the traffic no faster, now 5000000",
+     "not tried again for an hour"},
     {PLAN_RESTORE, REASON_OFF, "originals restored", "off"},
     {PLAN_RESTORE, REASON_TOO_LONG, "no end after 1234ms: 12 tasks announced 600000 pages",
      "left alone until it is over"},
@@ -203,6 +217,24 @@ static void test_sentences(void **state)
     for (int r = 0; r < REASON_MAX; r++)
         if (!seen[r])
             fail_msg("no sentence for %s is tested", reason_name((enum reason)r));
+}
+
+static void test_start_storms(void **state)
+{
+    (void)state;
+    char text[512];
+
+    struct plan p = storm(PLAN_SET, REASON_STORM);
+    p.why.starting = true;
+    assert_string_equal(
+        plan_describe(&p, text, sizeof(text)),
+        "about 9 tasks fault memory in, 589824 pages so far: W = 2 x 20ns x 2016 = 80us > 20us; b "
+        "2016 -> 189 makes it 7.5us for 2 tasks, at 0.89% of throughput");
+    p.action = PLAN_RESTORE;
+    p.reason = REASON_CALM;
+    assert_string_equal(plan_describe(&p, text, sizeof(text)),
+                        "over after 1234ms: up to 12 tasks have faulted 600000 pages in; originals "
+                        "restored");
 }
 
 static void test_grammar(void **state)
@@ -255,10 +287,10 @@ static void test_small_buffers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names),         cmocka_unit_test(test_stable_names),
-        cmocka_unit_test(test_knobs),         cmocka_unit_test(test_knob_values),
-        cmocka_unit_test(test_sentences),     cmocka_unit_test(test_grammar),
-        cmocka_unit_test(test_small_buffers),
+        cmocka_unit_test(test_names),        cmocka_unit_test(test_stable_names),
+        cmocka_unit_test(test_knobs),        cmocka_unit_test(test_knob_values),
+        cmocka_unit_test(test_start_storms), cmocka_unit_test(test_sentences),
+        cmocka_unit_test(test_grammar),      cmocka_unit_test(test_small_buffers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1078,7 +1078,8 @@ static void test_words(void **state)
     assert_string_equal(
         plan_describe(&r.plan, buf, sizeof(buf)),
         "1 task in flight (1 in this storm, most of docker 000000000000), 65536 pages: "
-        "W = 1 x 20ns x 2016 = 40us > 20us; b 2016 -> 500 makes it 20us for 2 tasks");
+        "W = 1 x 20ns x 2016 = 40us > 20us; b 2016 -> 500 makes it 20us for 2 tasks, at 0.28% of "
+        "throughput");
     for (size_t size = 0; size < sizeof(buf); size++)
         plan_describe(&r.plan, buf, size ? size : 1);
     for (unsigned i = 0; i < REASON_MAX; i++)

@@ -23,7 +23,8 @@
 
 #define HOUR (3600 * SECOND)
 #define RETRY_LONGEST (64 * SECOND)
-#define RETRIES_ALL (128 * SECOND) /* 1 + 2 + 4 ... + 64 */
+#define STEADY_LONGEST (1500 * SECOND) /* lists that hoard are seen, and bounded for 600 s */
+#define RETRIES_ALL (128 * SECOND)     /* 1 + 2 + 4 ... + 64 */
 
 struct run {
     uint64_t seed, steps, hash;
@@ -33,6 +34,7 @@ struct run {
     /* the last change that worked */
     uint64_t changed_at, changed_in;
     bool lengthened;
+    bool by_calm;       /* it was none of a storm's */
     bool repeated;      /* the last action failed and comes again */
     uint32_t old_limit; /* of writes, until the hour in which it was in force is over */
     uint64_t old_limit_until;
@@ -74,8 +76,9 @@ static void require(bool holds, const char *what)
 
 static uint32_t hold_at(const struct knob_values *v)
 {
-    return pcp_free_hold(&w.host, &w.table, -1, v->has[KNOB_FRACTION] ? v->value[KNOB_FRACTION] : 0,
-                         v->has[KNOB_SCALE] ? (unsigned)v->value[KNOB_SCALE] : w.host.scale);
+    return pcp_hold(&w.host, &w.table, -1, PCP_FREE,
+                    v->has[KNOB_FRACTION] ? v->value[KNOB_FRACTION] : 0,
+                    v->has[KNOB_SCALE] ? (unsigned)v->value[KNOB_SCALE] : w.host.scale);
 }
 
 /* The knobs as they would be without us, and with the plan carried out. */
@@ -115,14 +118,51 @@ static void check_value(unsigned k)
     require(w.s.knobs.has[k], "a knob that is not there is moved");
 }
 
-static void check_set(void)
+static void check_steady(void)
 {
     const struct evidence_numbers *why = &r.plan.why;
-    enum engine_state state = engine_get_state(r.engine);
+
+    require(engine_get_state(r.engine) == ENGINE_CALM ||
+                engine_get_state(r.engine) == ENGINE_STEADY,
+            "no calm");
+    if (r.plan.reason == REASON_CHURN) {
+        require(w.host.regime == REGIME_R2 || w.host.regime == REGIME_R3,
+                "churn where high floats");
+        require(w.params.churn && why->traffic > 0, "churn without traffic");
+    } else {
+        require(w.host.regime >= REGIME_R4 && w.params.max_hoard > 0, "nothing hoards");
+        require(why->held > why->may_hold, "no gain");
+    }
+    require(why->writes_left >= 2, "no room for the restore");
+}
+
+static void check_storm(void)
+{
+    const struct evidence_numbers *why = &r.plan.why;
     struct knob_values base = without_us(), planned = with_plan(&r.plan);
 
+    require(hold_at(&planned) <= hold_at(&base), "longer lists than without us");
+    require(why->b_after < why->b_before && why->w_before > why->target, "no gain");
+    require(why->n_now <= why->n_planned && why->n_planned <= w.host.cpus_online, "n");
+    require(why->n_now <= why->tasks && why->tasks <= why->tasks_total, "tasks");
+    require(why->loss <= 100 * w.params.max_loss + 1, "more throughput than may be given away");
+    require(why->writes_left >= 2, "no room for the restore");
+    require(r.changed_in != why->storm_id || !r.lengthened ||
+                r.plan.reason == REASON_STORM_SHRANK || w.now - r.changed_at >= w.params.dwell,
+            "shorter again within the dwell time");
+}
+
+static bool is_steady(enum reason reason)
+{
+    return reason == REASON_HOARD || reason == REASON_PRESSURE || reason == REASON_CHURN;
+}
+
+static void check_set(void)
+{
+    enum engine_state state = engine_get_state(r.engine);
+
     require(r.plan.reason == REASON_STORM || r.plan.reason == REASON_STORM_GREW ||
-                r.plan.reason == REASON_STORM_SHRANK,
+                r.plan.reason == REASON_STORM_SHRANK || is_steady(r.plan.reason),
             "a change without its reason");
     require(w.params.mode != MODE_OFF, "a change in mode off");
     require(w.s.knobs_known, "a change of what is not known");
@@ -130,14 +170,10 @@ static void check_set(void)
     require(w.host.regime != REGIME_R1 && w.host.regime != REGIME_UNKNOWN, "a change in R1");
     for (unsigned k = 0; k < KNOB_MAX; k++)
         check_value(k);
-    require(hold_at(&planned) <= hold_at(&base), "longer lists than without us");
-    require(why->b_after < why->b_before && why->w_before > why->target, "no gain");
-    require(why->n_now <= why->n_planned && why->n_planned <= w.host.cpus_online, "n");
-    require(why->n_now <= why->tasks && why->tasks <= why->tasks_total, "tasks");
-    require(why->writes_left >= 2, "no room for the restore");
-    require(r.changed_in != why->storm_id || !r.lengthened ||
-                r.plan.reason == REASON_STORM_SHRANK || w.now - r.changed_at >= w.params.dwell,
-            "shorter again within the dwell time");
+    if (is_steady(r.plan.reason))
+        check_steady();
+    else
+        check_storm();
 }
 
 static void check_restore(void)
@@ -145,13 +181,17 @@ static void check_restore(void)
     static const bool allowed[REASON_MAX] = {
         [REASON_CALM] = true,       [REASON_FALSE_ALARM] = true, [REASON_OFF] = true,
         [REASON_UNWRITABLE] = true, [REASON_YIELDED] = true,     [REASON_STORM_SHRANK] = true,
-        [REASON_TOO_LONG] = true,
+        [REASON_TOO_LONG] = true,   [REASON_EASED] = true,       [REASON_NO_HELP] = true,
+        [REASON_STORM] = true,
     };
 
     require(allowed[r.plan.reason], "a restore without its reason");
     require(world_owns(&w), "a restore of what is not ours");
-    require(r.plan.reason != REASON_CALM || r.repeated || w.s.signals[SIGNAL_TASKSTATS] == false ||
-                w.s.tasks == 0,
+    require((r.plan.reason != REASON_EASED && r.plan.reason != REASON_NO_HELP) || r.repeated ||
+                w.now - r.changed_at >= w.params.dwell,
+            "given back within the dwell time");
+    require(r.plan.reason != REASON_CALM || r.plan.why.starting || r.repeated ||
+                w.s.signals[SIGNAL_TASKSTATS] == false || w.s.tasks == 0,
             "calm with tasks in flight");
 }
 
@@ -232,9 +272,11 @@ static void check_state(void)
 
     if (w.job.busy || !w.working || r.plan.action != PLAN_NONE)
         return;
-    require((state != ENGINE_TUNED && state != ENGINE_HOLD) || world_owns(&w),
+    require((state != ENGINE_TUNED && state != ENGINE_HOLD && state != ENGINE_STEADY) ||
+                world_owns(&w),
             "tuned, with nothing");
-    require((state != ENGINE_CALM && state != ENGINE_WATCH) || !world_owns(&w), "calm, but tuned");
+    require(state != ENGINE_CALM || !world_owns(&w), "calm, but tuned");
+    require(state != ENGINE_WATCH || !world_owns(&w) || r.by_calm, "watched, but tuned");
 }
 
 static void note_move(void)
@@ -248,7 +290,7 @@ static void note_move(void)
 /* Never ours for longer than TunedMax=, and what a decision and its outcome may add. */
 static void check_ownership(void)
 {
-    if (!world_owns(&w) || !w.working) {
+    if (!world_owns(&w) || !w.working || r.by_calm) {
         r.owned_at = 0;
         return;
     }
@@ -292,6 +334,7 @@ static void collect(void)
     r.restores += o.action == PLAN_RESTORE;
     r.changed_at = w.now;
     r.changed_in = r.sent.why.storm_id;
+    r.by_calm = is_steady(r.sent.reason) && o.action == PLAN_SET;
     r.lengthened = o.action == PLAN_RESTORE || r.sent.reason == REASON_STORM_SHRANK;
 }
 
@@ -407,17 +450,18 @@ static uint64_t last_end(void)
 static void settle(void)
 {
     uint64_t last = last_end();
-    uint64_t end = last + w.params.hold + RETRIES_ALL + 300 * SECOND;
+    uint64_t end = last + w.params.hold + RETRIES_ALL + STEADY_LONGEST + w.params.dwell;
+    bool by_calm = false;
     uint64_t released = world_owns(&w) || w.job.busy ? 0 : w.now;
 
-    w.quiet = w.working = true;
-    w.foreigners = false;
+    world_quiet(&w);
     r.worked_for = w.job.busy && w.job.ready > w.now ? w.job.ready - w.now : 0;
     end += r.worked_for;
     while (w.now < end) {
         uint64_t at = appointment(), to = first_of(at < end ? at : end);
         world_advance(&w, to > w.now ? to : w.now + US);
         step(w.now >= at);
+        by_calm |= r.by_calm;
         if (!world_owns(&w) && !w.job.busy && released == 0)
             released = w.now;
         else if (world_owns(&w))
@@ -425,7 +469,7 @@ static void settle(void)
     }
     enum engine_state state = engine_get_state(r.engine);
     require(released != 0, "the originals are not back");
-    require(released <= last + w.params.hold + RETRY_LONGEST + SECOND + r.worked_for,
+    require(released <= last + w.params.hold + RETRY_LONGEST + SECOND + r.worked_for || by_calm,
             "the originals were late");
     require(state == ENGINE_CALM || state == ENGINE_YIELDED || state == ENGINE_REFUSED, "no calm");
     require(state != ENGINE_CALM || r.plan.wake_at == NEVER ||
@@ -471,9 +515,10 @@ static void print_moves(const uint64_t *moves)
 static void check_coverage(const uint64_t *reasons, const uint64_t *moves)
 {
     static const char possible[ENGINE_STATES][ENGINE_STATES + 1] = {
-        /* to calm, watch, tuned, hold, yielded, refused; '-': never */
-        [ENGINE_CALM] = "yy--??", [ENGINE_WATCH] = "yyyy?y",   [ENGINE_TUNED] = "?yyyyy",
-        [ENGINE_HOLD] = "y?yyyy", [ENGINE_YIELDED] = "yy--y?", [ENGINE_REFUSED] = "yy???y",
+        /* to calm, watch, tuned, hold, steady, yielded, refused; '-': never */
+        [ENGINE_CALM] = "yy--y??",    [ENGINE_WATCH] = "yyyyy?y",  [ENGINE_TUNED] = "?yyy-yy",
+        [ENGINE_HOLD] = "y?yy-yy",    [ENGINE_STEADY] = "yy??yyy", [ENGINE_YIELDED] = "yy--?y?",
+        [ENGINE_REFUSED] = "yy????y",
     };
 
     print_moves(moves);

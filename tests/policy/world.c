@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "world.h"
 
+#include "pcp.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -55,6 +57,7 @@ static void add_zone(struct world *w, const char *name, int node, uint64_t manag
     struct zone *z = &w->zones[w->table.n_zones++];
     *z = (struct zone){.node = node,
                        .low = low,
+                       .high = low + low / 4,
                        .managed = managed,
                        .first_list = first,
                        .n_lists = w->host.cpus_online};
@@ -68,6 +71,15 @@ static void place_cpus(struct world *w, uint32_t cpus)
     memset(w->host.node_cpus, 0, sizeof(w->host.node_cpus));
     for (uint32_t c = 0; c < cpus; c++)
         w->host.node_cpus[c % w->host.n_nodes]++;
+}
+
+static void end_story(struct world *w)
+{
+    w->taken = w->given = 0;
+    w->truth.nr_free = w->high * 4;
+    for (uint32_t i = 0; i < w->table.n_zones; i++)
+        w->truth.nr_free += w->zones[i].managed / 8;
+    w->s.psi_memory_some.avg10_centi = 0;
 }
 
 static void make_machine(struct world *w)
@@ -97,9 +109,12 @@ static void make_machine(struct world *w)
             add_zone(w, "Normal", (int)k, managed, batch, fill);
     }
     w->truth = (struct vm_counters){.valid = true, .nr_anon = 0};
-    for (uint32_t i = 0; i < w->table.n_zones; i++)
+    for (uint32_t i = 0; i < w->table.n_zones; i++) {
         w->truth.nr_anon += w->zones[i].managed / 2;
+        w->high += w->zones[i].high;
+    }
     w->truth.nr_anon_thp = world_chance(w, 50) ? 0 : world_random(w, w->truth.nr_anon + 1);
+    end_story(w);
 }
 
 struct params world_params(struct world *w)
@@ -121,6 +136,10 @@ struct params world_params(struct world *w)
     p.dwell = spread(w, 10 * MS, world_chance(w, 10) ? 600 * SECOND : SECOND);
     p.tuned_max = spread(w, 10 * SECOND, HOUR);
     p.writes_per_hour = (uint32_t)spread(w, 2, 1000);
+    p.start_storms = world_chance(w, 80);
+    p.max_loss = (uint32_t)spread(w, 1, 100);
+    p.max_hoard = (uint32_t)world_random(w, 14);
+    p.churn = world_chance(w, 80);
     p.on_foreign = (enum on_foreign)world_random(w, FOREIGN_MAX);
     p.rearm_after = world_chance(w, 30)
                         ? NEVER
@@ -244,6 +263,16 @@ static void exits(struct world *w)
         for (g = 0; g < SNAPSHOT_GROUPS; g += 1 + (uint32_t)world_random(w, 9))
             burst(w, g, 1 + (uint32_t)world_random(w, 8), 32, 4096, 70);
         break;
+    case STORY_STARTS:
+        w->taken = spread(w, 500, 500000);
+        break;
+    case STORY_CHURN:
+        w->taken = w->given = spread(w, 1000, 1000000);
+        break;
+    case STORY_SHORT:
+        w->truth.nr_free = w->high / 2;
+        w->s.psi_memory_some.avg10_centi = (uint32_t)world_random(w, 4000);
+        break;
     case STORY_SILENT:
         w->truth.pgfree += w->truth.nr_anon / 64;
         w->truth.nr_anon -= w->truth.nr_anon / 64;
@@ -266,7 +295,9 @@ void world_advance(struct world *w, uint64_t to)
     uint64_t before = w->now;
 
     w->now = to;
-    w->truth.pgfree += (to - before) / MS; /* there is always somebody */
+    w->truth.pgfree += (to - before) / MS * (1 + w->given); /* there is always somebody */
+    w->truth.pgalloc += (to - before) / MS * w->taken;
+    w->truth.pgfault += (to - before) / MS * w->taken;
     for (uint32_t i = w->n_flights; i-- > 0;) {
         struct flight *f = &w->flights[i];
         uint64_t due =
@@ -279,12 +310,33 @@ void world_advance(struct world *w, uint64_t to)
     }
 }
 
+/* The lists come down to what they may hold: the kernel's arithmetic, and a reading of it. */
+static void read_zones(struct world *w)
+{
+    for (uint32_t i = 0; i < w->table.n_zones; i++) {
+        struct pcp_zone z;
+        if (!pcp_zone_of(&w->host, &w->table, i, &z))
+            continue;
+        uint32_t high = pcp_limits(w->host.regime, &z, pcp_fraction(&w->sysctl),
+                                   pcp_scale(&w->host, &w->sysctl))
+                            .high_max;
+        for (uint32_t k = 0; k < w->zones[i].n_lists; k++) {
+            struct zone_list *l = &w->lists[w->zones[i].first_list + k];
+            l->count = l->count < high ? l->count : high;
+        }
+    }
+    w->s.zones_vm = w->truth;
+    w->s.zones_vm.at = w->now;
+}
+
 void world_look(struct world *w)
 {
     if (!w->s.signals[SIGNAL_VMSTAT])
         return;
     w->s.vm = w->truth;
     w->s.vm.at = w->now;
+    if (w->s.tasks == 0 && (w->quiet || world_chance(w, 5)))
+        read_zones(w);
 }
 
 /* --- events -------------------------------------------------------------------------------- */
@@ -319,14 +371,24 @@ static void hotplug(struct world *w)
     place_cpus(w, cpus);
 }
 
+void world_quiet(struct world *w)
+{
+    w->quiet = w->working = true;
+    w->foreigners = false;
+    end_story(w);
+}
+
 void world_event(struct world *w)
 {
     if (w->quiet)
         return;
     if (w->now >= w->story_until) {
         bool rest = w->story != STORY_CALM && world_chance(w, 60);
+        end_story(w);
         w->story = rest ? STORY_CALM : (enum story)world_random(w, STORIES);
         w->story_until = w->now + spread(w, MS, rest ? 2 * w->params.hold : 30 * SECOND);
+        if (w->story >= STORY_CHURN)
+            w->story_until = w->now + spread(w, 10 * SECOND, 120 * SECOND);
         exits(w);
     } else if (w->story == STORY_TRICKLE ? w->now >= w->trickle_at : world_chance(w, 25)) {
         exits(w);

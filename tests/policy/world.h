@@ -34,6 +34,9 @@ enum story { /* what a stretch of time is like */
              STORY_FALSE,   /* announced, and nothing is freed */
              STORY_MANY,    /* several containers */
              STORY_SILENT,  /* memory goes and no task is announced */
+             STORY_STARTS,  /* tasks fault memory in */
+             STORY_CHURN,   /* as much is taken as is given back, for long */
+             STORY_SHORT,   /* memory is short */
              STORIES,
 };
 
@@ -59,6 +62,9 @@ struct world {
     enum story story;
     uint64_t story_until, trickle_at;
 
+    uint64_t taken, given; /* pages a millisecond: the story's traffic */
+    uint64_t high;         /* watermarks of all zones */
+
     struct knob_values sysctl;
     struct {
         bool held;
@@ -83,6 +89,8 @@ void world_advance(struct world *w, uint64_t to);
 void world_look(struct world *w);
 /* Something new: exits, a foreign write, signals lost and back, hot-plug. */
 void world_event(struct world *w);
+/* From now on nothing new happens, and what is written works. */
+void world_quiet(struct world *w);
 /* As the service does while the engine is calm: forget what is gone, read the knobs again. */
 void world_forget(struct world *w);
 
