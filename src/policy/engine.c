@@ -45,6 +45,11 @@ enum engine_state engine_get_state(const struct engine *e)
     return e->state;
 }
 
+uint64_t engine_storm(const struct engine *e)
+{
+    return e->storm.on ? e->storm.id : 0;
+}
+
 bool engine_idle(const struct engine *e)
 {
     return !e->storm.on && !e->pending && (e->steady.on || !claim_held(&e->claim));

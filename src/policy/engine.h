@@ -47,6 +47,9 @@ void engine_rearm(struct engine *e);
 
 enum engine_state engine_get_state(const struct engine *e);
 
+/* The storm that is on, counted from 1; 0: none is. */
+uint64_t engine_storm(const struct engine *e);
+
 /* No storm is on, nothing is held for one and nothing under way, whoever owns the knobs: the time
  * for what must not be done in a storm. */
 bool engine_idle(const struct engine *e);

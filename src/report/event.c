@@ -11,6 +11,7 @@ const char *event_name(enum event_kind k)
         [EVENT_STOPPED] = "stopped",
         [EVENT_STORM] = "storm",
         [EVENT_ADAPTED] = "adapted",
+        [EVENT_LISTS] = "lists",
         [EVENT_RESTORED] = "restored",
         [EVENT_LEFT_ALONE] = "left-alone",
         [EVENT_FOREIGN] = "foreign",
@@ -53,21 +54,23 @@ static char *flatten(char *s)
 static bool would(const struct event *e)
 {
     return e->dry_run &&
-           (e->kind == EVENT_STORM || e->kind == EVENT_ADAPTED || e->kind == EVENT_RESTORED);
+           (e->kind == EVENT_STORM || e->kind == EVENT_ADAPTED || e->kind == EVENT_LISTS ||
+            e->kind == EVENT_RESTORED);
 }
 
 static void describe_plan(const struct event *e, char *buf, size_t size)
 {
-    char knobs[160] = "", why[512] = "";
+    char knobs[160] = "", why[512] = "", what[40] = "lists"; /* in calm */
 
+    if (e->plan.why.storm_id != 0)
+        snprintf(what, sizeof(what), "storm %" PRIu64, e->plan.why.storm_id);
     if (e->has_outcome)
         describe_knobs(&e->outcome, knobs, sizeof(knobs));
     plan_describe(&e->plan, why, sizeof(why));
     if (knobs[0])
-        snprintf(buf, size, "storm %" PRIu64 ": %s%s: %s", e->plan.why.storm_id,
-                 would(e) ? "would set " : "", knobs, why);
+        snprintf(buf, size, "%s: %s%s: %s", what, would(e) ? "would set " : "", knobs, why);
     else
-        snprintf(buf, size, "storm %" PRIu64 ": %s", e->plan.why.storm_id, why);
+        snprintf(buf, size, "%s: %s", what, why);
 }
 
 char *event_describe(const struct event *e, char *buf, size_t size)

@@ -11,6 +11,7 @@ enum event_kind {
     EVENT_STOPPED,
     EVENT_STORM,      /* acted on: plan and outcome */
     EVENT_ADAPTED,    /* knob values changed again within a storm */
+    EVENT_LISTS,      /* no storm: the lists were bounded, or lengthened */
     EVENT_RESTORED,   /* originals are back */
     EVENT_LEFT_ALONE, /* a storm that nothing was done about */
     EVENT_FOREIGN,    /* somebody else's value was found, and what is done now */

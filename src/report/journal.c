@@ -20,6 +20,7 @@ const char *message_id(enum event_kind k)
         [EVENT_STOPPED] = MESSAGE_STOPPED,
         [EVENT_STORM] = MESSAGE_STORM,
         [EVENT_ADAPTED] = MESSAGE_ADAPTED,
+        [EVENT_LISTS] = MESSAGE_LISTS,
         [EVENT_RESTORED] = MESSAGE_RESTORED,
         [EVENT_LEFT_ALONE] = MESSAGE_LEFT_ALONE,
         [EVENT_FOREIGN] = MESSAGE_FOREIGN,
@@ -80,6 +81,11 @@ static void add_plan(struct journal_entry *j, const struct plan *p)
     add(j, "PCPTUNED_WAIT_BEFORE_USEC=%" PRIu64, w->w_before / NSEC_PER_USEC);
     add(j, "PCPTUNED_WAIT_AFTER_USEC=%" PRIu64, w->w_after / NSEC_PER_USEC);
     add(j, "PCPTUNED_TARGET_USEC=%" PRIu64, w->target / NSEC_PER_USEC);
+    if (w->storm_id != 0)
+        return;
+    add(j, "PCPTUNED_LISTS_PAGES=%" PRIu64, w->held);
+    add(j, "PCPTUNED_LISTS_MAY_HOLD_PAGES=%" PRIu64, w->may_hold);
+    add(j, "PCPTUNED_TRAFFIC_PAGES_PER_SEC=%" PRIu64, w->traffic);
 }
 
 static bool has_both(const struct outcome *o, unsigned k)

@@ -24,6 +24,7 @@ static void add_plan(struct json_object *o, const struct plan *p)
 
     json_add_str(o, "reason", reason_name(p->reason));
     json_add_u64(o, "storm", w->storm_id);
+    json_object_object_add(o, "starting", json_object_new_boolean(w->starting));
     json_add_str(o, "group", w->group);
     json_add_u64(o, "tasks", w->tasks);
     json_add_u64(o, "tasks_total", w->tasks_total);
@@ -38,6 +39,10 @@ static void add_plan(struct json_object *o, const struct plan *p)
     json_add_u64(o, "wait_after_ns", w->w_after);
     json_add_u64(o, "target_ns", w->target);
     json_add_u64(o, "excess_pages", w->excess);
+    json_add_u64(o, "loss_basis_points", w->loss);
+    json_add_u64(o, "lists_pages", w->held);
+    json_add_u64(o, "lists_may_hold_pages", w->may_hold);
+    json_add_u64(o, "traffic_pages_per_second", w->traffic);
     json_add_u64(o, "message_at_ns", w->message_at);
     json_add_u64(o, "since_ns", w->since);
     json_add_u64(o, "repeats", w->repeats);

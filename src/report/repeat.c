@@ -59,7 +59,7 @@ static bool is_end(const struct event *e)
 
 bool storm_lines_take(struct storm_lines *s, const struct event *e)
 {
-    if (!e->has_plan)
+    if (!e->has_plan || e->plan.why.storm_id == 0)
         return true;
     if (e->plan.why.storm_id != s->id)
         *s = (struct storm_lines){.id = e->plan.why.storm_id};

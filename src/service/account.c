@@ -206,7 +206,7 @@ static void fill_hold(struct daemon *d, const struct snapshot *s)
         v.has[k] = d->status.knobs[k].exists && d->status.knobs[k].value >= 0;
         v.value[k] = d->status.knobs[k].value;
     }
-    d->status.hold = pcp_free_hold(s->host, s->zones, -1, pcp_fraction(&v), pcp_scale(s->host, &v));
+    d->status.hold = pcp_hold(s->host, s->zones, -1, PCP_FREE, pcp_fraction(&v), pcp_scale(s->host, &v));
 }
 
 /* --- storms -------------------------------------------------------------------------------- */
@@ -276,7 +276,7 @@ static void believe_plan(struct daemon *d, const struct plan *p)
 static void fill_storm(struct daemon *d, const struct snapshot *s, const struct plan *p)
 {
     struct status_storm *st = &d->status.storm;
-    bool is_on = st->id != 0 && st->duration == 0, idle = engine_idle(d->engine);
+    bool is_on = st->id != 0 && st->duration == 0, idle = engine_storm(d->engine) == 0;
     bool decided = p && p->reason != REASON_NONE;
 
     if (!is_on && !idle)

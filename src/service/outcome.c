@@ -101,6 +101,7 @@ static void outcome(struct daemon *d, const struct job *job)
     case OUTCOME_UNCHANGED:
         daemon_tell_plan(d,
                          plan.action == PLAN_RESTORE   ? EVENT_RESTORED
+                         : plan.why.storm_id == 0      ? EVENT_LISTS
                          : plan.reason == REASON_STORM ? EVENT_STORM
                                                        : EVENT_ADAPTED,
                          &plan, o);

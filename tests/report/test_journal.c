@@ -18,7 +18,8 @@
 
 static bool is_about_a_storm(enum event_kind k)
 {
-    return k == EVENT_STORM || k == EVENT_ADAPTED || k == EVENT_RESTORED || k == EVENT_LEFT_ALONE;
+    return k == EVENT_STORM || k == EVENT_ADAPTED || k == EVENT_LISTS || k == EVENT_RESTORED ||
+           k == EVENT_LEFT_ALONE;
 }
 
 /* What the daemon puts into an event of that kind. */
@@ -35,7 +36,7 @@ static struct event event_of(enum event_kind k)
     e.has_plan = true;
     e.plan.reason = REASON_STORM;
     e.plan.action = k == EVENT_LEFT_ALONE ? PLAN_NONE : PLAN_SET;
-    e.plan.why = (struct evidence_numbers){.storm_id = 3,
+    e.plan.why = (struct evidence_numbers){.storm_id = k == EVENT_LISTS ? 0 : 3,
                                            .tasks = 9,
                                            .tasks_total = 12,
                                            .pages = 589824,
