@@ -201,6 +201,7 @@ RULES = [  # scenario, regimes, constants: fractions, and the scales of R6
     ("start-storm", ["R6"], [5, 2, 0]),
     ("churn", ["R2", "R3", "R4"], [0, 4509, 1024, 128, 64, 48, 32, 8]),
     ("churn-light", ["R2", "R3", "R4"], [0, 4509, 1024, 128, 64, 48, 32, 8]),
+    ("noise-loops", ["R2", "R3", "R4"], [0, 4509, 1024, 89, 45, 22, 8]),
     ("hoard", ["R2", "R4"], [0, 8, 16, 32, 64, 4096]),
     ("hoard-pressure", ["R2", "R4"], [0, 8, 64, 4096]),
     ("pressure", ["R2", "R4"], [0, 1024, 3000, 4509]),
