@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include "bus_impl.h"
@@ -29,6 +30,7 @@ static void *bus_thread(void *arg)
     struct bus *b = arg;
 
     pthread_setname_np(pthread_self(), "pcptuned-bus");
+    setpriority(PRIO_PROCESS, (id_t)gettid(), 0); /* where the loop has its priority by nice */
     bus_listen(b);
     bus_open_system(b);
     (void)sd_event_loop(b->event);

@@ -140,8 +140,12 @@ static int add_objects(struct bus *b, sd_bus *bus)
                                             "org.freedesktop.DBus", daemon_vtable, b);
 }
 
+/* sd-bus asks for 8 MB a connection (SNDBUF_SIZE), which whoever does not read would fill. */
+#define SEND_BUFFER (64 * 1024)
+
 static int set_server(sd_bus *bus, int fd)
 {
+    const int size = SEND_BUFFER;
     sd_id128_t id;
 
     int r = sd_id128_randomize(&id);
@@ -151,7 +155,11 @@ static int set_server(sd_bus *bus, int fd)
         r = sd_bus_set_server(bus, true, id);
     if (r >= 0) /* SO_PEERCRED says who it is, whatever the client claims */
         r = sd_bus_set_anonymous(bus, true);
-    return r < 0 ? r : sd_bus_start(bus);
+    if (r >= 0)
+        r = sd_bus_start(bus);
+    if (r >= 0 && setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size)) < 0)
+        r = -errno;
+    return r;
 }
 
 static int serve(struct bus *b, struct client *c, int fd)

@@ -51,8 +51,6 @@ static int add_sources(struct daemon *d)
     if (r >= 0)
         r = sd_event_add_io(d->event, NULL, jobs_fd(d->jobs), EPOLLIN, daemon_on_job, d);
     if (r >= 0)
-        r = daemon_add_commands(d);
-    if (r >= 0)
         r = sd_event_set_watchdog(d->event, true);
     return r;
 }
@@ -102,6 +100,19 @@ static void tell_stopped(struct daemon *d)
                 d->exit_code, x.tasks, x.messages, watch_zoneinfo_reads(d->watch));
 }
 
+/* Last: mlockall() counts the address space of the thread's malloc arena, 64 MB, if it is there. */
+static void open_bus(struct daemon *d)
+{
+    const struct bus_config c = {.dir = d->options->state_dir, .say = daemon_tell_bus, .arg = d};
+
+    int r = bus_new(&c, &d->bus);
+    if (r >= 0)
+        r = daemon_add_commands(d);
+    if (r < 0)
+        daemon_tell(d, EVENT_NOTICE, LEVEL_WARNING, "no bus: %s; everything else works",
+                    strerror(-r));
+}
+
 static int loop(struct daemon *d)
 {
     int r = add_sources(d);
@@ -114,6 +125,9 @@ static int loop(struct daemon *d)
     const char *why = realtime_enter();
     if (why)
         daemon_tell(d, EVENT_NOTICE, LEVEL_INFO, "%s", why);
+    open_bus(d);
+    limit_memory();
+    daemon_account_start(d);
     daemon_submit(d, &(struct job){.kind = JOB_RECOVER});
     daemon_tell_ready(d);
     r = sd_event_loop(d->event);
@@ -154,16 +168,6 @@ static bool nothing_to_tune(struct daemon *d)
     return true;
 }
 
-static void open_bus(struct daemon *d)
-{
-    const struct bus_config c = {.dir = d->options->state_dir, .say = daemon_tell_bus, .arg = d};
-
-    int r = bus_new(&c, &d->bus);
-    if (r < 0)
-        daemon_tell(d, EVENT_NOTICE, LEVEL_WARNING, "no bus: %s; everything else works",
-                    strerror(-r));
-}
-
 static int run(struct daemon *d)
 {
     int r = watch_open(&d->params, daemon_tell_signal, d, &d->watch);
@@ -175,11 +179,7 @@ static int run(struct daemon *d)
     if (nothing_to_tune(d))
         return EXIT_NOTHING_TO_TUNE;
     r = open_knobs(d);
-    if (r < 0)
-        return exit_code_of(r);
-    open_bus(d);
-    daemon_account_start(d);
-    return loop(d);
+    return r < 0 ? exit_code_of(r) : loop(d);
 }
 
 int daemon_run(const struct options *o, const struct params *p)

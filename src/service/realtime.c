@@ -4,14 +4,19 @@
 #include <sched.h>
 #include <signal.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 /* Microseconds of real-time CPU without a pause: no reaction takes 2 ms. Beyond the first the
  * thread is made an ordinary one, beyond the second the kernel kills us, and the restore is left
  * to ExecStopPost=. */
 #define RTTIME_SOFT 200000
 #define RTTIME_HARD 2000000
+
+/* RssAnon is 1 MB; a reload needs some 100 kB. */
+#define GROWTH (16UL << 20)
 
 static void on_xcpu(int number)
 {
@@ -43,4 +48,20 @@ const char *realtime_enter(void)
                "instead, reactions take milliseconds on a busy machine";
     return "no real-time priority and no negative nice (CAP_SYS_NICE is missing): reactions take "
            "milliseconds on a busy machine";
+}
+
+void limit_memory(void)
+{
+#ifndef __SANITIZE_ADDRESS__ /* which keeps what is freed */
+    unsigned long pages = 0;
+    FILE *f = fopen("/proc/self/statm", "re");
+
+    if (!f)
+        return;
+    if (fscanf(f, "%*u %*u %*u %*u %*u %lu", &pages) == 1) {
+        unsigned long limit = pages * (unsigned long)sysconf(_SC_PAGESIZE) + GROWTH;
+        setrlimit(RLIMIT_DATA, &(struct rlimit){limit, RLIM_INFINITY});
+    }
+    fclose(f);
+#endif
 }
