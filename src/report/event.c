@@ -7,20 +7,13 @@
 const char *event_name(enum event_kind k)
 {
     static const char *const names[EVENT_KINDS] = {
-        [EVENT_STARTED] = "started",
-        [EVENT_STOPPED] = "stopped",
-        [EVENT_STORM] = "storm",
-        [EVENT_ADAPTED] = "adapted",
-        [EVENT_LISTS] = "lists",
-        [EVENT_RESTORED] = "restored",
-        [EVENT_LEFT_ALONE] = "left-alone",
-        [EVENT_FOREIGN] = "foreign",
-        [EVENT_REFUSED] = "refused",
-        [EVENT_RECOVERED] = "recovered",
-        [EVENT_SIGNAL] = "signal",
-        [EVENT_KNOB_HANGS] = "knob-hangs",
-        [EVENT_RELOADED] = "reloaded",
-        [EVENT_RELOAD_REJECTED] = "reload-rejected",
+        [EVENT_STARTED] = "started",       [EVENT_STOPPED] = "stopped",
+        [EVENT_STORM] = "storm",           [EVENT_ADAPTED] = "adapted",
+        [EVENT_LISTS] = "lists",           [EVENT_RESTORED] = "restored",
+        [EVENT_LEFT_ALONE] = "left-alone", [EVENT_FOREIGN] = "foreign",
+        [EVENT_REFUSED] = "refused",       [EVENT_RECOVERED] = "recovered",
+        [EVENT_SIGNAL] = "signal",         [EVENT_KNOB_HANGS] = "knob-hangs",
+        [EVENT_RELOADED] = "reloaded",     [EVENT_RELOAD_REJECTED] = "reload-rejected",
         [EVENT_NOTICE] = "notice",
     };
     return (unsigned)k < EVENT_KINDS ? names[k] : "unknown";
@@ -53,9 +46,8 @@ static char *flatten(char *s)
 
 static bool would(const struct event *e)
 {
-    return e->dry_run &&
-           (e->kind == EVENT_STORM || e->kind == EVENT_ADAPTED || e->kind == EVENT_LISTS ||
-            e->kind == EVENT_RESTORED);
+    return e->dry_run && (e->kind == EVENT_STORM || e->kind == EVENT_ADAPTED ||
+                          e->kind == EVENT_LISTS || e->kind == EVENT_RESTORED);
 }
 
 static void describe_plan(const struct event *e, char *buf, size_t size)

@@ -15,7 +15,8 @@ static const uint32_t bucket_us[METRICS_BUCKETS] = {50,   100,  200,   500,   10
                                                     2000, 5000, 10000, 20000, 100000};
 
 /* Of engine_state_name(): the policy is not ours to use, so a test holds the two together. */
-static const char *const states[] = {"calm", "watch", "tuned", "hold", "steady", "yielded", "refused"};
+static const char *const states[] = {"calm",   "watch",   "tuned",  "hold",
+                                     "steady", "yielded", "refused"};
 
 static bool changed(const struct outcome *o)
 {

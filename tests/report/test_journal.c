@@ -12,6 +12,7 @@
 #include "journal.h"
 #include "message_id.h"
 
+#define MANUAL TEST_DATA "/../man/pcptuned.8"
 #define CATALOG TEST_DATA "/../systemd/pcptuned.catalog"
 
 /* --- events to look at ---------------------------------------------------------------------- */
@@ -212,6 +213,40 @@ static void test_limits(void **state)
     assert_true(j.n < JOURNAL_FIELDS);
 }
 
+/* Every field of ours is in the manual, and every one of the manual's is ours. */
+static void test_manual(void **state)
+{
+    (void)state;
+    struct event lists = event_of(EVENT_STORM), foreign = event_of(EVENT_FOREIGN);
+    struct journal_entry all[2];
+    char buf[32768], name[64];
+
+    lists.plan.why.storm_id = 0;
+    lists.outcome.after.value[KNOB_SCALE] = 2;
+    lists.repeats = 1;
+    journal_compose(&lists, &all[0]);
+    journal_compose(&foreign, &all[1]);
+    if (read_file(MANUAL, buf, sizeof(buf)) <= 0)
+        fail_msg("%s cannot be read", MANUAL);
+    for (const char *at = strstr(buf, "PCPTUNED_"); at; at = strstr(at + 1, "PCPTUNED_")) {
+        assert_int_equal(sscanf(at, "%63[A-Z_0-9]", name), 1);
+        if (!field(&all[0], name) && !field(&all[1], name))
+            fail_msg("%s= of pcptuned(8) is in no entry", name);
+    }
+    for (size_t i = 0; i < all[0].n + all[1].n; i++) {
+        const struct iovec *v = i < all[0].n ? &all[0].field[i] : &all[1].field[i - all[0].n];
+        const char *text = v->iov_base;
+        size_t len = (size_t)((const char *)memchr(text, '=', v->iov_len) - text);
+        snprintf(name, sizeof(name), "%.*s= ", (int)len, text);
+        if (strncmp(name, "PCPTUNED_", 9) != 0)
+            continue;
+        char *found = strstr(buf, name);
+        name[len + 1] = '\n';
+        if (!found && !strstr(buf, name))
+            fail_msg("%s is not in pcptuned(8)", name);
+    }
+}
+
 /* --- the catalog ---------------------------------------------------------------------------- */
 
 static char *read_catalog(char buf[static 32768])
@@ -356,6 +391,7 @@ int main(void)
         cmocka_unit_test(test_two_knobs),
         cmocka_unit_test(test_failures),
         cmocka_unit_test(test_containers),
+        cmocka_unit_test(test_manual),
         cmocka_unit_test(test_limits),
         cmocka_unit_test(test_ids),
         cmocka_unit_test(test_catalog),
