@@ -196,6 +196,7 @@ static void test_limits(void **state)
     struct journal_entry j;
 
     memset(&e.plan.why, 0xff, sizeof(e.plan.why));
+    e.plan.why.starting = true;
     memset(e.plan.why.group, '\n', sizeof(e.plan.why.group) - 1);
     e.plan.why.group[sizeof(e.plan.why.group) - 1] = '\0';
     e.outcome.after.value[KNOB_SCALE] = INT_MIN;
