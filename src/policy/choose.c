@@ -58,11 +58,12 @@ void assess_threat(const struct params *p, const struct snapshot *s, const struc
 
 /* What lowering high costs: every page above it goes through the lock too, at the expense of
  * whoever frees next, and in R4 up to a whole list in one hold of decay_pcp_high() (180,000 pages
- * seen on 6.18). In R2 and R3 the lists are short, and idle CPUs keep theirs. */
+ * seen on 6.18). In R2 and R3 the lists are short, and idle CPUs keep theirs; R5 drains by the
+ * batch. */
 static bool affordable(const struct snapshot *s, const struct estimate *est,
                        const struct threat *threat, struct choice *c)
 {
-    if (s->host->regime < REGIME_R4)
+    if (s->host->regime < REGIME_R4 || s->host->regime == REGIME_R5)
         return true;
     c->excess = lists_excess(s, &c->values);
     return c->excess <= est->pages * (threat->n == 1 ? FIRST_OF : 1) / EXCESS_SHARE;
@@ -103,8 +104,9 @@ void choose_values(const struct params *p, const struct snapshot *s, const struc
         return;
     }
     /* Scale first: it has neither the drain nor the loss of learned lists that the fraction
-     * costs. */
-    if (usable[KNOB_SCALE])
+     * costs. But who allocates all the time keeps the alloc_factor that he has: nr_pcp_alloc()
+     * compares it with the scale only to double it. */
+    if (usable[KNOB_SCALE] && threat->path == PCP_FREE)
         ret->b_after = hold_by_scale(p, s->host, s->zones, &aim, threat->b, &ret->values);
     if (ret->b_after > aim.want && usable[KNOB_FRACTION])
         add_fraction(p, s, est, threat, &aim, ret);

@@ -23,6 +23,8 @@ static void end(const struct step *x)
         tell_left_alone(&e->told, x->now, x->plan);
     }
     st->on = false;
+    if (!st->starting)
+        start_expect(&e->start, x->now);
     e->state = e->steady.on ? ENGINE_STEADY : ENGINE_CALM;
 }
 

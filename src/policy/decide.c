@@ -12,6 +12,9 @@
 static uint32_t plan_for(const struct threat *t)
 {
     uint32_t n = t->n * GROWTH;
+
+    if (t->path == PCP_ALLOC) /* a busy lock hides its queue: how many wait is not known */
+        return t->n_max;
     return n < t->n_max ? n : t->n > t->n_max ? t->n : t->n_max;
 }
 

@@ -205,6 +205,8 @@ static void restore_done(struct engine *e, uint64_t now)
         st->lengthened = true;
     }
     st->tuned = false;
+    if (st->empty_at != 0 && st->on && !st->starting)
+        start_expect(&e->start, now);
     if (st->empty_at != 0)
         st->on = false;
     e->state = st->on ? ENGINE_WATCH : ENGINE_CALM;

@@ -13,6 +13,10 @@
 #define CLOSEST (5 * MSEC)
 #define FURTHEST (250 * MSEC)
 
+#define LOOK_AGAIN (20 * MSEC) /* so much went since the last tick that a closer look is due */
+#define LOOK_AFTER_EXITS (500 * MSEC)
+#define EXPECTED_FOR (10000 * MSEC) /* an orchestrator's first restart comes without delay */
+
 /* One task that takes memory is no storm, whatever the target. */
 #define TASKS_LEAST 2
 
@@ -43,7 +47,7 @@ void start_note(struct start *st, const struct params *p, const struct snapshot 
     st->last = s->vm;
     if (!p->start_storms || !before.valid) {
         st->tasks = 0;
-        st->pages = 0;
+        st->pages = st->gone = 0;
         return;
     }
     uint64_t pages = taken(&before, &s->vm), elapsed = s->vm.at - before.at;
@@ -51,6 +55,7 @@ void start_note(struct start *st, const struct params *p, const struct snapshot 
     /* A lock that is near its limit hides its queue. */
     if (pages * p->page_cost >= elapsed / 5 * 2)
         busy = s->host->cpus_online;
+    st->gone = pages;
     st->close = elapsed <= FURTHEST;
     st->tasks = busy < TASKS_LEAST ? 0 : (uint32_t)min_u64(busy, s->host->cpus_online);
     st->pages = st->tasks ? st->pages + pages : 0;
@@ -68,7 +73,14 @@ void start_estimate(const struct start *st, struct estimate *ret)
     snprintf(ret->group, sizeof(ret->group), "seen in vmstat");
 }
 
-bool start_suspicious(const struct start *st)
+void start_expect(struct start *st, uint64_t now)
 {
-    return st->tasks > 0;
+    st->watch_until = now + EXPECTED_FOR;
+}
+
+uint64_t start_wake(const struct start *st, uint64_t enough, uint64_t now)
+{
+    if (st->tasks > 0 || (!st->close && st->gone >= enough))
+        return now + LOOK_AGAIN;
+    return now < st->watch_until ? now + LOOK_AFTER_EXITS : UINT64_MAX;
 }

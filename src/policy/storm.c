@@ -18,7 +18,7 @@
 #define PROOF_SHARE 4
 #define FREED_SHARE                                                                                \
     4 /* of what was announced, freed by whomever: new memory may hide the old's end */
-#define FREED_PAGES 65536 /* or 256 MiB of it: more than a few others free in 12 ms */
+#define FREED_PAGES 32768 /* or 128 MiB of it: more than others free in 12 ms */
 
 /* Times what such exits freed before: then this is another kind of storm. */
 #define EXCEEDS 2

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "choose.h"
 #include "engine_impl.h"
 
 #define MSEC UINT64_C(1000000)
@@ -8,7 +9,6 @@
 #define LOOK_SHARE 16 /* and ever more rarely: exits that hang do so for long */
 
 /* A start storm is seen in vmstat alone. */
-#define START_SUSPICIOUS (20 * MSEC)
 #define START_LOOK (100 * MSEC)
 
 /* Without taskstats: a look at vmstat in calm, and while anonymous memory is going. */
@@ -69,11 +69,19 @@ static uint64_t vmstat_wake(const struct step *x)
     return x->now + (suspicious ? VMSTAT_SUSPICIOUS : VMSTAT_CALM);
 }
 
-static uint64_t start_wake(const struct step *x)
+/* Looks for start storms, where they could make anybody wait for long at all. */
+static uint64_t starts_wake(const struct step *x)
 {
-    return x->p->mode != MODE_OFF && x->s->signals[SIGNAL_VMSTAT] && start_suspicious(&x->e->start)
-               ? x->now + START_SUSPICIOUS
-               : NEVER;
+    struct knob_values base = claim_base(&x->e->claim, x->s);
+    struct estimate all = {.starting = true, .tasks = x->s->host->cpus_online};
+    struct threat worst;
+
+    if (x->p->mode == MODE_OFF || !x->p->start_storms || !x->s->signals[SIGNAL_VMSTAT])
+        return NEVER;
+    assess_threat(x->p, x->s, &all, &base, &worst);
+    if (worst.w <= x->p->target_wait)
+        return NEVER;
+    return start_wake(&x->e->start, storm_pages(x->p, x->s), x->now);
 }
 
 uint64_t wake_at(const struct step *x)
@@ -90,6 +98,6 @@ uint64_t wake_at(const struct step *x)
         return e->retry_at;
     uint64_t at = earlier(vmstat_wake(x), claim_rearm_at(&e->claim, x->p));
     if (!st->on)
-        at = earlier(at, earlier(start_wake(x), steady_wake(&e->steady, x->now)));
+        at = earlier(at, earlier(starts_wake(x), steady_wake(&e->steady, x->now)));
     return st->on ? earlier(at, storm_wake(x)) : at;
 }

@@ -75,6 +75,7 @@ static void test_storm(void **state)
     assert_int_equal(r.acted.why.announced, 9 * 256 * PAGES_PER_MIB);
     assert_int_equal(r.sysctl.value[KNOB_FRACTION], 0);
     assert_int_equal(engine_get_state(r.engine), ENGINE_CALM);
+    assert_true(rig_pass(&r, 11 * SECOND) <= 21); /* who ends is often started again */
     assert_int_equal(r.plan.wake_at, UINT64_MAX);
 }
 
