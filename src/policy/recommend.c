@@ -473,6 +473,8 @@ static void hoard(const struct recommend_input *in, const struct situation *now,
         "fraction at %d it is %" PRIu64 " MiB.",
         h->regime >= REGIME_R4 ? "hold" : "may hold", before * kib / 1024, managed * kib / 1024,
         v.value[KNOB_FRACTION], after * kib / 1024);
+    if (h->regime >= REGIME_R4 && in->params->max_hoard > 0)
+        say(r, "While pcptuned runs it bounds them by itself (MaxHoard=).");
     if (h->regime == REGIME_R2 || h->regime == REGIME_R3)
         say(r, "They are sized by the low watermark: a lower vm.min_free_kbytes, which khugepaged "
                "raises, does the same.");
@@ -523,6 +525,33 @@ static void stale_batch(const struct recommend_input *in, const struct situation
                "of batch << scale.");
 }
 
+/* "mm: page_alloc: speed up fallbacks in rmqueue_bulk()", https://lkml.kernel.org/r
+ * /20250407180154.63348-1-hannes@cmpxchg.org: in 6.15, and in the stable releases of May 2025. */
+static bool slow_fallback(const char *release)
+{
+    static const unsigned begins[2][3] = {{6, 10, 0}, {6, 13, 0}};
+    static const unsigned fixed[2][3] = {{6, 12, 29}, {6, 14, 7}};
+
+    return release_between(release, begins[0], fixed[0]) ||
+           release_between(release, begins[1], fixed[1]);
+}
+
+static void alloc_fix(const struct recommend_input *in, const struct situation *now,
+                      struct recommendations *list)
+{
+    if (!slow_fallback(in->host->release))
+        return;
+    struct recommendation *r =
+        add(in, list, "PCP-KERNEL-ALLOC",
+            "For information: 6.12.29, 6.14.7 and 6.15 refill lists faster", now, now);
+    r->confidence = CONFIDENCE_GUESS;
+    say(r,
+        "By its release number, %s searches all free lists anew for each of up to %" PRIu32
+        " pages of a refill where a migrate type has run out: holds of 90 ms were reported. "
+        "Commit 90abee6d7895 mends it. Vendors may have it.",
+        in->host->release, now->b_alloc);
+}
+
 /* Information, not advice: who can choose a kernel knows what else it brings. */
 static void kernels(const struct recommend_input *in, const struct situation *now,
                     struct recommendations *list)
@@ -561,6 +590,7 @@ static void kernels(const struct recommend_input *in, const struct situation *no
             "pages in one hold; 6.12.67 takes a batch at a time. Vendors may have the fix.",
             h->release);
     }
+    alloc_fix(in, now, list);
 }
 
 /* The knobs are the kernel's own, or ours to move. */

@@ -50,7 +50,7 @@ struct recommendation {
     char conf[RECOMMEND_PASTE];   /* text of a file in pcptuned.conf.d; "": none */
 };
 
-#define RECOMMENDATIONS_MAX 8
+#define RECOMMENDATIONS_MAX 10
 struct recommendations {
     uint32_t n; /* at least 1: the first is the verdict, the others are further advice */
     struct recommendation item[RECOMMENDATIONS_MAX];

@@ -357,6 +357,30 @@ static void test_decay(void **state)
     }
 }
 
+/* The fix of the allocating side came to stable later than the trouble did. */
+static void test_alloc_fix(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *release;
+        bool told;
+    } table[] = {
+        {"6.9.12", false},  {"6.10.0", true},   {"6.12.28-amd64", true}, {"6.12.29", false},
+        {"6.12.90", false}, {"6.13.4", true},   {"6.14.6", true},        {"6.14.7", false},
+        {"6.15.0", false},  {"6.18.44", false},
+    };
+
+    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+        struct recommend_input in = input_of(&MACHINE_R4);
+        snprintf(rig.host.release, sizeof(rig.host.release), "%s", table[i].release);
+        recommend(&in, &list);
+        check_form(table[i].release);
+        if ((find("PCP-KERNEL-ALLOC") != NULL) != table[i].told)
+            fail_msg("%s: %s", table[i].release, ids());
+        rig_stop(&rig);
+    }
+}
+
 /* Any machine: no crash, no overflow of text or list. */
 static void test_all_kinds(void **state)
 {
@@ -395,7 +419,8 @@ int main(void)
         cmocka_unit_test(test_verdicts),        cmocka_unit_test(test_evidence),
         cmocka_unit_test(test_costs),           cmocka_unit_test(test_unknown),
         cmocka_unit_test(test_small_and_stale), cmocka_unit_test(test_one_cpu),
-        cmocka_unit_test(test_decay),           cmocka_unit_test(test_all_kinds),
+        cmocka_unit_test(test_decay),           cmocka_unit_test(test_alloc_fix),
+        cmocka_unit_test(test_all_kinds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
