@@ -64,6 +64,13 @@ byte journal_original, journal_last, journal_next;
 
 byte foreign_left = FOREIGN, kills_left = KILLS, reboots_left = REBOOTS, faults_left = FAULTS;
 
+#ifdef TRACES /* faults spread over the run */
+byte weather;
+#define may_fault (faults_left > 0 && weather == 0)
+#else
+#define may_fault (faults_left > 0)
+#endif
+
 /* --- what only the properties know --- */
 
 byte writer = KERNEL; /* who wrote the knob last */
@@ -116,7 +123,7 @@ inline alive_still()
 
 inline fault()
 {
-    faults_left > 0; faults_left--; failed = true
+    may_fault; faults_left--; failed = true
 }
 
 inline read_knob()
@@ -199,7 +206,7 @@ inline write_knob(value)
             taken();
             knob = value; writer = WE; failed = false
         :: fault()
-        :: faults_left > 0 -> faults_left--; failed = false; silent = true /* without effect */
+        :: may_fault -> faults_left--; failed = false; silent = true /* without effect */
         fi;
         printf("@ %d write_knob %d | %d %d %d %d %d %d\n", me, (silent -> 2 : failed), STATE);
         silent = false
@@ -506,6 +513,9 @@ proctype pcptuned(byte me)
 end:
     do
     ::
+#ifdef TRACES /* fewer starts that only find the lock taken */
+        (me == DAEMON || lock == FREE);
+#endif
         actuator_open();
         if
         :: failed
@@ -574,7 +584,12 @@ proctype others()
     :: kill(DAEMON)
     :: kill(HELPER)
     :: reboot()
+#ifdef TRACES /* spread over the run */
+    :: weather = (weather + 1) % 6
+    :: true :: true :: true :: true :: true :: true
+#else
     :: break
+#endif
     od
 }
 
