@@ -206,16 +206,15 @@ static void fill_hold(struct daemon *d, const struct snapshot *s)
         v.has[k] = d->status.knobs[k].exists && d->status.knobs[k].value >= 0;
         v.value[k] = d->status.knobs[k].value;
     }
-    d->status.hold = pcp_hold(s->host, s->zones, -1, PCP_FREE, pcp_fraction(&v), pcp_scale(s->host, &v));
+    d->status.hold =
+        pcp_hold(s->host, s->zones, -1, PCP_FREE, pcp_fraction(&v), pcp_scale(s->host, &v));
 }
 
 /* --- storms -------------------------------------------------------------------------------- */
 
-static void begin_storm(struct daemon *d)
+static void begin_storm(struct daemon *d, uint64_t id)
 {
-    struct status_storm *st = &d->status.storm;
-
-    *st = (struct status_storm){.id = st->id + 1, .began = clock_realtime()};
+    d->status.storm = (struct status_storm){.id = id, .began = clock_realtime()};
     d->storm_since = clock_monotonic();
     d->changed = true;
     daemon_account_count(d, COUNT_STORMS);
@@ -234,11 +233,12 @@ static void end_storm(struct daemon *d)
         daemon_account_count(d, COUNT_STORMS_LEFT_ALONE);
 }
 
-/* What the groups announce, until the policy says more. */
+/* What the groups announce; how long others wait for it, until the policy says. */
 static void look_at_groups(struct daemon *d, const struct snapshot *s)
 {
     struct status_storm *st = &d->status.storm;
     uint64_t pages = 0, most = 0;
+    const char *name = NULL;
     uint32_t tasks = 0;
 
     for (uint32_t i = 0; i < s->n_groups; i++) {
@@ -248,10 +248,14 @@ static void look_at_groups(struct daemon *d, const struct snapshot *s)
         if (g->announced <= most)
             continue;
         most = g->announced;
-        memcpy(st->cgroup, g->name, sizeof(st->cgroup));
+        name = g->name;
     }
     st->pages = MAX(st->pages, pages);
     st->tasks = MAX(st->tasks, tasks);
+    if (st->reason != REASON_NONE)
+        return;
+    if (name)
+        memcpy(st->cgroup, name, sizeof(st->cgroup));
     st->wait_before = MAX(st->wait_before, d->status.wait);
     st->wait_after = st->wait_before;
 }
@@ -261,9 +265,6 @@ static void believe_plan(struct daemon *d, const struct plan *p)
     struct status_storm *st = &d->status.storm;
     const struct evidence_numbers *w = &p->why;
 
-    if (w->storm_id == 0)
-        return;
-    st->id = w->storm_id;
     st->pages_freed = MAX(st->pages_freed, w->freed);
     if (st->reason != REASON_NONE)
         return;
@@ -273,22 +274,27 @@ static void believe_plan(struct daemon *d, const struct plan *p)
     memcpy(st->cgroup, w->group, sizeof(st->cgroup));
 }
 
+static void follow_storm(struct daemon *d, const struct snapshot *s, const struct plan *p)
+{
+    look_at_groups(d, s);
+    if (p->reason != REASON_NONE && p->why.storm_id == d->status.storm.id)
+        believe_plan(d, p);
+}
+
 static void fill_storm(struct daemon *d, const struct snapshot *s, const struct plan *p)
 {
-    struct status_storm *st = &d->status.storm;
-    bool is_on = st->id != 0 && st->duration == 0, idle = engine_storm(d->engine) == 0;
-    bool decided = p && p->reason != REASON_NONE;
+    const struct status_storm *st = &d->status.storm;
+    uint64_t id = engine_storm(d->engine); /* 0: none is on */
 
-    if (!is_on && !idle)
-        begin_storm(d);
-    else if (!is_on)
-        return;
-    if (st->reason == REASON_NONE)
-        look_at_groups(d, s);
-    if (decided)
-        believe_plan(d, p);
-    if (idle)
-        end_storm(d);
+    if (st->id != 0 && st->duration == 0) {
+        follow_storm(d, s, p);
+        if (id != st->id)
+            end_storm(d);
+    }
+    if (id != 0 && id != st->id) {
+        begin_storm(d, id);
+        follow_storm(d, s, p);
+    }
 }
 
 /* --- live numbers, and all of it ----------------------------------------------------------- */

@@ -98,5 +98,5 @@ void daemon_account_params(struct daemon *d); /* they are others */
 void daemon_account_read(struct daemon *d, const struct knob_values *v);
 void daemon_account_outcome(struct daemon *d, const struct outcome *o, const struct plan *p);
 void daemon_account_count(struct daemon *d, enum status_counter c);
-/* After each step; plan NULL: nothing was planned. Publishes. */
+/* After each step, with what it planned. Publishes. */
 void daemon_account_step(struct daemon *d, const struct snapshot *s, const struct plan *p);

@@ -10,7 +10,8 @@
 void facts_line(const struct snapshot *s, const struct params *p, char *buf, size_t size)
 {
     const struct host_facts *h = s->host;
-    uint32_t b = pcp_hold(h, s->zones, -1, PCP_FREE, pcp_fraction(&s->knobs), pcp_scale(h, &s->knobs));
+    uint32_t b =
+        pcp_hold(h, s->zones, -1, PCP_FREE, pcp_fraction(&s->knobs), pcp_scale(h, &s->knobs));
     char memory[UNITS_BUF], wait[UNITS_BUF], target[UNITS_BUF];
     uint32_t n = h->cpus_online > 1 ? h->cpus_online : 0; /* else nobody waits */
     uint64_t w = (uint64_t)n * p->page_cost * b;
