@@ -74,6 +74,29 @@ static void test_seen_and_met(void **state)
     }
 }
 
+/* Full lists, for which an exit storm would be left alone, are no reason against it: who starts has
+ * used up his own. */
+static void test_full_lists(void **state)
+{
+    (void)state;
+    start_on(&MACHINE_R4);
+    for (uint32_t i = 0; i < r.table.n_lists; i++)
+        r.lists[i].count = 140000; /* high_max */
+    rig_exits(&r, 0, 64, 1024, -1, 0);
+    rig_look(&r);
+    assert_int_equal(r.sets, 0);
+    rig_gone(&r, 0, 64, 0);
+    rig_look(&r);
+    rig_pass(&r, 2 * r.params.hold);
+    assert_int_equal(r.plan.reason, REASON_NONE);
+    for (unsigned k = 0; k < 3; k++)
+        look_after(20 * MS, 1200, 0);
+    assert_int_equal(r.sets, 1);
+    assert_true(r.acted.why.starting);
+    assert_int_equal(r.acted.why.b_after, 189);
+    rig_stop(&r);
+}
+
 /* What is none: no write, and no word. */
 static void test_none(void **state)
 {
@@ -185,9 +208,13 @@ static void test_no_end(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_seen_and_met), cmocka_unit_test(test_none),
-        cmocka_unit_test(test_switched_off), cmocka_unit_test(test_exits_take_over),
-        cmocka_unit_test(test_no_end),       cmocka_unit_test(test_restart),
+        cmocka_unit_test(test_seen_and_met),
+        cmocka_unit_test(test_full_lists),
+        cmocka_unit_test(test_none),
+        cmocka_unit_test(test_switched_off),
+        cmocka_unit_test(test_exits_take_over),
+        cmocka_unit_test(test_no_end),
+        cmocka_unit_test(test_restart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
