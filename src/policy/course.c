@@ -45,7 +45,7 @@ static void judge_alarm(const struct step *x)
         false_alarm(x);
 }
 
-/* More tasks than planned for: at once; far fewer: when it has stayed so. */
+/* More tasks than planned for, or fewer CPUs: at once; far fewer tasks: when it has stayed so. */
 static void adapt(const struct step *x)
 {
     struct knob_values base = claim_base(&x->e->claim, x->s);
@@ -58,7 +58,7 @@ static void adapt(const struct step *x)
     else if (st->small_since == 0)
         st->small_since = x->now;
 
-    if (t.n > st->n_planned) {
+    if (t.n > st->n_planned || x->s->host->cpus_online < st->cpus) {
         if (!course_must_dwell(x->e, x->p, x->now))
             decide(x, REASON_STORM_GREW);
     } else if (st->small_since != 0 && x->now - st->small_since >= x->p->dwell &&

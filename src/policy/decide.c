@@ -92,6 +92,7 @@ void decide(const struct step *x, enum reason reason)
     struct threat t;
     struct choice c;
 
+    x->e->storm.cpus = x->s->host->cpus_online;
     assess_threat(x->p, x->s, &x->est, &base, &t);
     weigh(x, &base, &t, &c);
     fill_why(x, &t, &c, &why);

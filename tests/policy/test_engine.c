@@ -98,6 +98,30 @@ static void test_growth(void **state)
     assert_int_equal(r.restores, 1);
 }
 
+/* High is shared out anew over the CPUs that are left: what was planned is planned again, once. */
+static void test_fewer_cpus(void **state)
+{
+    (void)state;
+    rig_exits(&r, 0, 64, 6144, -1, 0);
+    rig_step(&r);
+    rig_freed(&r, 6144);
+    rig_pass(&r, 10 * MS);
+    assert_int_equal(r.sets, 1);
+    int before = r.sysctl.value[KNOB_FRACTION];
+
+    r.host.cpus_online = r.host.node_cpus[0] = 128;
+    rig_look(&r);
+    assert_int_equal(r.sets, 2);
+    assert_int_equal(r.acted.reason, REASON_STORM_GREW);
+    assert_int_equal(r.acted.why.b_after, 189);
+    assert_true(r.sysctl.value[KNOB_FRACTION] > before);
+    rig_pass(&r, 5 * SECOND);
+    assert_int_equal(r.sets, 2);
+    r.host.cpus_online = r.host.node_cpus[0] = 256; /* that they come back makes no list longer */
+    rig_look(&r);
+    assert_int_equal(r.sets, 2);
+}
+
 /* When a quarter is left for longer than the dwell time, the lists get longer again; within the
  * target they go back altogether, and do not come again before the dwell time is over. */
 static void test_shrink(void **state)
@@ -1096,6 +1120,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_storm, start_small),
         TEST(test_growth, start_big),
+        TEST(test_fewer_cpus, start_big),
         TEST(test_shrink, start_big),
         cmocka_unit_test(test_left_alone),
         TEST(test_false_alarm, start_small),
