@@ -10,8 +10,12 @@
 #define LOOK_EVERY (5 * SEC)
 #define CHURN_AFTER (30 * SEC) /* a burst is no traffic, and one step at a time */
 #define EASED_AFTER (60 * SEC) /* the averages of PSI look back as far */
-#define HOARD_FOR (600 * SEC)  /* nothing shows whether lists would fill again but time */
 #define BARRED_FOR (3600 * SEC)
+
+/* Nothing shows whether lists would fill again but to let them. Where they do at once, they are
+ * bounded twice as long the next time: two writes an hour, and not twelve. */
+#define HOARD_FOR (600 * SEC)
+#define HOARD_LONGEST (3600 * SEC)
 
 /* Short of memory: kswapd is at work (below the high watermark), or tasks stall for a tenth of the
  * time. Over when there is a quarter more, and half of that. */
@@ -233,7 +237,7 @@ static void goes_on(const struct step *x, const struct calm *c)
 
     if (seen)
         st->seen_at = x->now;
-    if (x->now - st->seen_at >= (st->on == REASON_HOARD ? HOARD_FOR : EASED_AFTER))
+    if (x->now - st->seen_at >= (st->on == REASON_HOARD ? st->hoard_for : EASED_AFTER))
         give_back(x, c, REASON_EASED);
     else if (st->on == REASON_CHURN && seen)
         churn_goes_on(x, c);
@@ -292,6 +296,10 @@ uint64_t steady_wake(const struct steady *st, uint64_t now)
 
 void steady_set(struct steady *st, enum reason reason, uint64_t now)
 {
+    if (reason == REASON_HOARD && st->on == REASON_NONE) {
+        bool again = st->hoard_for > 0 && now - st->changed_at < HOARD_FOR;
+        st->hoard_for = again ? min_u64(2 * st->hoard_for, HOARD_LONGEST) : HOARD_FOR;
+    }
     st->on = reason;
     st->changed_at = st->seen_at = now;
     st->slower = 0;

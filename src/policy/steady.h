@@ -20,6 +20,7 @@ struct steady {
     uint64_t traffic;        /* pages a second before the last step */
     uint32_t slower;         /* looks in a row that saw less than that by an eighth */
     uint64_t barred_until;   /* longer lists were of no use */
+    uint64_t hoard_for;      /* ns, after which it is tried without a bound; 0: never bounded */
 };
 
 /* The outcome of a plan of steady_step(): it is in force, or given back. */

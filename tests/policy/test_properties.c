@@ -23,8 +23,8 @@
 
 #define HOUR (3600 * SECOND)
 #define RETRY_LONGEST (64 * SECOND)
-#define STEADY_LONGEST (1500 * SECOND) /* lists that hoard are seen, and bounded for 600 s */
-#define RETRIES_ALL (128 * SECOND)     /* 1 + 2 + 4 ... + 64 */
+#define STEADY_LONGEST (2 * HOUR)  /* lists that hoard are seen, and bounded for up to one */
+#define RETRIES_ALL (128 * SECOND) /* 1 + 2 + 4 ... + 64 */
 
 struct run {
     uint64_t seed, steps, hash;
@@ -449,7 +449,7 @@ static uint64_t last_end(void)
 /* Nothing new happens, and what is written works: all is as found after the hold time. */
 static void settle(void)
 {
-    uint64_t last = last_end();
+    uint64_t last = last_end(), steps = r.steps;
     uint64_t end = last + w.params.hold + RETRIES_ALL + STEADY_LONGEST + w.params.dwell;
     bool by_calm = false;
     uint64_t released = world_owns(&w) || w.job.busy ? 0 : w.now;
@@ -467,6 +467,7 @@ static void settle(void)
         else if (world_owns(&w))
             released = 0;
     }
+    r.steps = steps; /* waiting is no test */
     enum engine_state state = engine_get_state(r.engine);
     require(released != 0, "the originals are not back");
     require(released <= last + w.params.hold + RETRY_LONGEST + SECOND + r.worked_for || by_calm,

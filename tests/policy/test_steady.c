@@ -22,13 +22,18 @@ static const struct machine SMALL_R2 = {
 static const struct machine LARGE_R4 = {
     "64 CPUs, 256 GB, R4", REGIME_R4, 64, 1, 1 << 26, 300000, 63, false};
 
+static void fill(unsigned percent)
+{
+    for (uint32_t i = 0; i < r.table.n_lists; i++)
+        r.lists[i].count = (uint32_t)(r.zones[0].managed / 100 * percent / r.table.n_lists);
+}
+
 /* Lists that hold `percent` of all memory, and plenty of it free. */
 static void start_on(const struct machine *m, unsigned percent)
 {
     rig_start(&r, m);
     r.zones[0].high = m->low + m->low / 2;
-    for (uint32_t i = 0; i < r.table.n_lists; i++)
-        r.lists[i].count = (uint32_t)(m->managed / 100 * percent / r.table.n_lists);
+    fill(percent);
     r.truth.nr_free = m->managed / 4;
     rig_look(&r);
 }
@@ -123,6 +128,38 @@ static void test_eases(void **state)
     assert_int_equal(r.restores, 0);
     ticks(40, 0); /* ten minutes: nothing else shows whether they would fill again */
     assert_int_equal(r.restores, 1);
+    rig_stop(&r);
+}
+
+/* Lists that fill up whenever they may: it is tried ever more rarely. */
+static void test_hoards_again(void **state)
+{
+    (void)state;
+    static const unsigned minutes[] = {10, 20, 40, 60, 60};
+    uint64_t set_at;
+
+    start_on(&SMALL_R4, 10);
+    for (size_t i = 0; i < sizeof(minutes) / sizeof(minutes[0]); i++) {
+        ticks(1, 0);
+        assert_int_equal(r.sets, i + 1);
+        set_at = r.now;
+        while (r.restores == i && r.now < set_at + 7200 * SECOND)
+            ticks(1, 0);
+        assert_int_equal(r.acted.reason, REASON_EASED);
+        assert_in_range((r.now - set_at) / SECOND, 60 * minutes[i], 60 * minutes[i] + 40);
+        fill(10);
+    }
+    ticks(1, 0);
+    unsigned sets = r.sets;
+    r.now += 7200 * SECOND;
+    ticks(1, 0);
+    assert_int_equal(r.acted.action, PLAN_RESTORE);
+    ticks(90, 0); /* they stay short for a while: the next time is the first again */
+    fill(10);
+    ticks(1, 0);
+    assert_int_equal(r.sets, sets + 1);
+    ticks(65, 0);
+    assert_int_equal(r.acted.action, PLAN_RESTORE);
     rig_stop(&r);
 }
 
@@ -275,10 +312,15 @@ static void test_switched_off(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_hoards),         cmocka_unit_test(test_eases),
-        cmocka_unit_test(test_churn),          cmocka_unit_test(test_no_help),
-        cmocka_unit_test(test_storm_in_churn), cmocka_unit_test(test_storm_in_pressure),
-        cmocka_unit_test(test_foreign_write),  cmocka_unit_test(test_switched_off),
+        cmocka_unit_test(test_hoards),
+        cmocka_unit_test(test_eases),
+        cmocka_unit_test(test_hoards_again),
+        cmocka_unit_test(test_churn),
+        cmocka_unit_test(test_no_help),
+        cmocka_unit_test(test_storm_in_churn),
+        cmocka_unit_test(test_storm_in_pressure),
+        cmocka_unit_test(test_foreign_write),
+        cmocka_unit_test(test_switched_off),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
