@@ -33,7 +33,7 @@
  *   Version s k, Release s k (uname -r), PageSize u k
  *   Mode s c             in force
  *   ConfiguredMode s c   what the configuration and the command line ask for
- *   State s c            "calm", "watch", "tuned", "hold", "yielded", "refused":
+ *   State s c            "calm", "watch", "tuned", "hold", "steady", "yielded", "refused":
  *                        engine_state_name()
  *   StateSince t c       usec of CLOCK_REALTIME
  *   Regime s c           "R4"; Cpus u c (online); Nodes u c; MemoryPages t k

@@ -10,7 +10,7 @@
 #include "bus_impl.h"
 
 /* sd-bus and json-c need some 20 kB of it; the default of 8 MB would count as locked memory. */
-#define STACK_SIZE (512 * 1024)
+#define STACK_SIZE (512UL * 1024)
 
 static int on_board(sd_event_source *source, int fd, uint32_t events, void *arg)
 {

@@ -67,29 +67,31 @@ static void fill(struct status *s)
     s->zones_read = 7000;
 }
 
-static int setup(void **state)
+static int open_fixture(struct fixture *f)
 {
-    struct fixture *f = calloc(1, sizeof(*f));
+    const struct bus_config c = {.dir = f->dir, .say = say, .arg = f};
 
     snprintf(f->dir, sizeof(f->dir), "/tmp/test-bus-XXXXXX");
     if (!mkdtemp(f->dir) || chmod(f->dir, 0755) < 0)
         return -1;
     setenv("DBUS_SYSTEM_BUS_ADDRESS", "unix:path=/nonexistent/bus", true);
-    const struct bus_config c = {.dir = f->dir, .say = say, .arg = f};
     fill(&f->status);
     if (bus_new(&c, &f->bus) < 0)
         return -1;
     bus_status(f->bus, &f->status, true);
     for (unsigned i = 0; i < 500; i++) { /* the thread has to listen first */
-        int fd = client_raw(f->dir);
-        if (fd >= 0) {
-            close(fd);
-            break;
-        }
+        _cleanup_close_ int fd = client_raw(f->dir);
+        if (fd >= 0)
+            return 0;
         usleep(10000);
     }
-    *state = f;
-    return 0;
+    return -1;
+}
+
+static int setup(void **state)
+{
+    *state = calloc(1, sizeof(struct fixture));
+    return *state ? open_fixture(*state) : -1;
 }
 
 static int teardown(void **state)
@@ -97,6 +99,8 @@ static int teardown(void **state)
     struct fixture *f = *state;
     char path[128];
 
+    if (!f)
+        return -1;
     bool ended = bus_free(f->bus, 10 * NSEC_PER_SEC);
     snprintf(path, sizeof(path), "%s/" API_SOCKET_NAME, f->dir);
     bool gone = access(path, F_OK) < 0;
@@ -475,7 +479,8 @@ static int as_nobody(const char *dir)
     int wrong = strcmp(client_get(c, "State", text, sizeof(text)), "s:hold") != 0;
     struct call call;
     begin(c, &call, "SetMode", "off");
-    wrong += strcmp(end(c, &call), API_ERROR_DENIED ": SetMode is for root, and uid 65534 asks");
+    wrong +=
+        strcmp(end(c, &call), API_ERROR_DENIED ": SetMode is for root, and uid 65534 asks") != 0;
     for (size_t i = 0; i < ARRAY_SIZE(methods); i++) {
         begin(c, &call, methods[i], NULL);
         wrong += !strstr(end(c, &call), API_ERROR_DENIED);
