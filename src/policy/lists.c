@@ -20,8 +20,10 @@ static int64_t lists_growth(const struct snapshot *s)
 
 static uint64_t grown(uint64_t then, int64_t growth)
 {
+    uint64_t less = -(uint64_t)growth;
+
     if (growth < 0)
-        return (uint64_t)-growth < then ? then - (uint64_t)-growth : 0;
+        return less < then ? then - less : 0;
     return then + (uint64_t)growth;
 }
 

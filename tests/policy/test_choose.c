@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "choose.h"
+#include "lists.h"
 #include "rig.h"
 
 /* The model against the busiest bucket of published histograms
@@ -219,6 +220,37 @@ static void test_nodes(void **state)
     rig_stop(&r);
 }
 
+/* Counters that no kernel has are no reason to compute what C does not define. */
+static void test_absurd_counters(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t pgfree, pgalloc, nr_free, held;
+    } table[] = {
+        {0, 0, 0, 400},
+        {100, 0, 0, 500},
+        {0, 100, 0, 300},
+        {0, 401, 0, 0},
+        {UINT64_C(1) << 63, 0, 0, 0},
+        {0, 0, UINT64_C(1) << 63, 0},
+        {INT64_MAX, 0, 0, INT64_MAX + UINT64_C(400)},
+    };
+
+    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+        struct rig r;
+        rig_start(&r, &MACHINE_SMALL);
+        for (uint32_t k = 0; k < r.table.n_lists; k++)
+            r.lists[k].count = k == 0 ? 400 : 0;
+        r.s.zones_vm = (struct vm_counters){.valid = true};
+        r.s.vm = (struct vm_counters){.valid = true,
+                                      .pgfree = table[i].pgfree,
+                                      .pgalloc = table[i].pgalloc,
+                                      .nr_free = table[i].nr_free};
+        assert_int_equal(lists_hold(&r.s), table[i].held);
+        rig_stop(&r);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -230,6 +262,7 @@ int main(void)
         cmocka_unit_test(test_no_room),
         cmocka_unit_test(test_node_without_memory),
         cmocka_unit_test(test_yields),
+        cmocka_unit_test(test_absurd_counters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
