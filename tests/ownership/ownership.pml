@@ -460,7 +460,7 @@ inline end_of_life()
         killed[me] = false;
         forget();
         done_with_locals();
-        recovered = false; stale = false; kind = 0; now = 0;
+        recovered = false; stale = false; owed = false; kind = 0; now = 0;
         believed = 0; value = 0; storms = 0;
         printf("@ %d gone | %d %d %d %d %d %d\n", me, STATE)
     }
@@ -491,22 +491,29 @@ inline storm()
     value = 0;
     believed = 0;
     actuator_restore();
+    owed = kind == FAILED;
     now = 0; kind = 0
 }
 
+/* The engine knows only of what it did itself: what a recovery could not give back waits for a storm
+ * or for the end of the process (ExecStopPost=). */
 inline daemon_run()
 {
     actuator_recover();
+    now = 0; kind = 0;
     do
     :: storms < STORMS -> storms++; storm()
     :: break
     od;
-    actuator_restore()
+    if
+    :: owed -> actuator_restore()
+    :: else
+    fi
 }
 
 proctype pcptuned(byte me)
 {
-    bool held, old_held, recovered, failed, stale, silent, taking;
+    bool held, old_held, recovered, failed, stale, silent, taking, owed;
     byte original, last, next, old_original, old_last, old_next;
     byte now, before, kind, believed, value, storms;
 
