@@ -5,8 +5,32 @@
 #include <string.h>
 
 #include "api.h"
+#include "clock.h"
 #include "state.h"
 #include "verbs.h"
+
+#define PATIENCE (5 * NSEC_PER_SEC)
+
+/* sd_bus_call() would wait without end for a pcptuned that does not get to authentication. */
+static int wait_until_ready(sd_bus *bus)
+{
+    nsec_t now = clock_monotonic(), end = now + PATIENCE;
+
+    for (;;) {
+        int r = sd_bus_is_ready(bus);
+        if (r != 0)
+            return r;
+        r = sd_bus_process(bus, NULL);
+        if (r > 0)
+            continue;
+        if (r == 0 && (now = clock_monotonic()) >= end)
+            return -ETIMEDOUT;
+        if (r == 0)
+            r = sd_bus_wait(bus, (end - now) / NSEC_PER_USEC);
+        if (r < 0 && r != -EINTR)
+            return r;
+    }
+}
 
 static int open_peer(const char *address, struct client *c)
 {
@@ -16,8 +40,10 @@ static int open_peer(const char *address, struct client *c)
         r = sd_bus_set_address(c->bus, address);
     if (r >= 0)
         r = sd_bus_start(c->bus);
+    if (r >= 0)
+        r = wait_until_ready(c->bus);
     if (r < 0)
-        c->bus = sd_bus_unref(c->bus);
+        c->bus = sd_bus_close_unref(c->bus);
     return r;
 }
 
@@ -26,7 +52,11 @@ static int open_system(struct client *c)
     c->destination = API_NAME;
     int r = sd_bus_open_system(&c->bus);
     if (r >= 0)
-        sd_bus_set_allow_interactive_authorization(c->bus, true);
+        r = wait_until_ready(c->bus);
+    if (r >= 0)
+        r = sd_bus_set_allow_interactive_authorization(c->bus, true);
+    if (r < 0)
+        c->bus = sd_bus_close_unref(c->bus);
     return r;
 }
 
@@ -57,15 +87,18 @@ int client_open(const char *address, struct client *ret)
         return open_peer(address, ret);
     _cleanup_free_ char *own = socket_address();
     int r = own ? open_peer(own, ret) : -ENOMEM;
-    if (r >= 0 || open_system(ret) >= 0)
+    bool elsewhere = r == -ENOENT || r == -ECONNREFUSED || r == -EACCES;
+    if (elsewhere && open_system(ret) >= 0)
         return 0;
-    ret->destination = NULL;
-    return r;
+    if (elsewhere)
+        ret->destination = NULL;
+    return MIN(r, 0);
 }
 
 void client_close(struct client *c)
 {
-    c->bus = sd_bus_flush_close_unref(c->bus);
+    /* No flush: all that was sent has been answered, and a pcptuned that hangs would never read. */
+    c->bus = sd_bus_close_unref(c->bus);
 }
 
 int client_call(struct client *c, const char *method, nsec_t timeout, sd_bus_error *ret_error,
@@ -120,6 +153,11 @@ int client_complain(const char *address, int r, const sd_bus_error *error)
         fprintf(stderr, "pcptunectl: denied: %s\n",
                 sd_bus_error_is_set(error) && error->message ? error->message : strerror(-r));
         return EXIT_DENIED;
+    }
+    if (sd_bus_error_has_name(error, API_ERROR_REFUSED) ||
+        sd_bus_error_has_name(error, API_ERROR_BUSY)) {
+        fprintf(stderr, "pcptunectl: refused: %s\n", error->message ? error->message : error->name);
+        return EXIT_REFUSED;
     }
     if (r == -ETIMEDOUT)
         fprintf(stderr, "pcptunectl: pcptuned did not answer in time\n");

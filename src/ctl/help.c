@@ -7,9 +7,10 @@
 
 #define DAEMON (OPTION_JSON | OPTION_ADDRESS)
 #define LOCAL (OPTION_JSON | OPTION_CONFIG | OPTION_NO_PAGER)
+#define BOTH (OPTION_JSON | OPTION_ADDRESS | OPTION_CONFIG | OPTION_NO_PAGER)
 
 static const struct verb verbs[] = {
-    {"status", NULL, verb_status, DAEMON | LOCAL, "is it working: mode, knobs, signals, storms",
+    {"status", NULL, verb_status, BOTH, "is it working: mode, knobs, signals, storms",
      "Asks pcptuned; where none runs, says so and what can be said without: kernel regime,\n"
      "knobs, and what a killed one left behind. Exit code 3 where none runs.\n"},
     {"top", NULL, verb_top, OPTION_ADDRESS, "the same live, with the wait and the page lists",
@@ -25,7 +26,7 @@ static const struct verb verbs[] = {
      "This machine's numbers in the kernel's formulas. Needs no pcptuned.\n"},
     {"config", NULL, verb_config, LOCAL, "each setting: value, default, who set it over whom",
      "As pcptuned would load it now. What it runs with can differ until a reload.\n"},
-    {"verify", NULL, verb_verify, DAEMON | LOCAL, "does the machine stand as believed; for scripts",
+    {"verify", NULL, verb_verify, BOTH, "does the machine stand as believed; for scripts",
      "Compares the sysctls with the undo journal and with pcptuned, where it runs.\n"
      "Exit codes: 0 as believed; 10 a knob is not what is believed; 11 left tuned by a killed\n"
      "pcptuned; 12 no journal to undo from; 1 cannot tell.\n"},
@@ -115,7 +116,7 @@ void help_print(void)
           "  How do I stop it?            pcptunectl mode off; systemctl disable --now pcptuned\n"
           "  How do I undo it?            pcptunectl restore; after a kill: pcptuned --restore\n\n"
           "Environment: NO_COLOR, PAGER. Exit codes: 0 done; 1 failed; 2 usage; 3 no pcptuned\n"
-          "runs; 4 denied; 10 to 12 of verify. See pcptunectl(1) and pcptuned(8).\n",
+          "runs; 4 denied; 5 refused; 10 to 12 of verify. See pcptunectl(1) and pcptuned(8).\n",
           stdout);
 }
 

@@ -7,7 +7,7 @@
 #include "term.h"
 
 struct command {
-    const struct verb *verb; /* NULL: all is done */
+    const struct verb *verb; /* NULL: only with help */
     struct call call;
     unsigned given; /* of enum option_id */
     bool help;
@@ -50,22 +50,20 @@ static int take(int c, struct command *ret)
     return 0;
 }
 
-static int take_verb(const char *name, struct command *ret)
+/* NULL after a complaint. */
+static const struct verb *take_verb(const char *name)
 {
     const char *near;
+    const struct verb *v = verb_find(name, &near);
 
-    ret->verb = verb_find(name, &near);
-    if (ret->verb)
-        return 0;
-    fprintf(stderr, "pcptunectl: there is no verb '%s'%s%s%s; see pcptunectl --help\n", name,
-            near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
-    return -EINVAL;
+    if (!v)
+        fprintf(stderr, "pcptunectl: there is no verb '%s'%s%s%s; see pcptunectl --help\n", name,
+                near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
+    return v;
 }
 
-static int take_arguments(int n, char *args[], struct command *ret)
+static int take_arguments(const struct verb *v, int n, char *args[], struct command *ret)
 {
-    const struct verb *v = ret->verb;
-
     if (n > (v->argument ? 1 : 0)) {
         fprintf(stderr, "pcptunectl: unexpected argument '%s'; see pcptunectl %s --help\n",
                 args[v->argument ? 1 : 0], v->name);
@@ -108,22 +106,26 @@ static int parse_options(int argc, char *argv[], struct command *ret)
         if (r != 0)
             return r;
     }
-    if (optind == argc && !ret->help) {
-        fprintf(stderr, "pcptunectl: which verb? See pcptunectl --help.\n");
-        return -EINVAL;
+    if (optind >= argc) {
+        if (!ret->help)
+            fprintf(stderr, "pcptunectl: which verb? See pcptunectl --help.\n");
+        return ret->help ? 0 : -EINVAL;
     }
-    int r = optind < argc ? take_verb(argv[optind], ret) : 0;
-    if (r < 0 || ret->help)
-        return r;
-    return take_arguments(argc - optind - 1, argv + optind + 1, ret);
+    ret->verb = take_verb(argv[optind]);
+    if (!ret->verb)
+        return -EINVAL;
+    return ret->help ? 0 : take_arguments(ret->verb, argc - optind - 1, argv + optind + 1, ret);
 }
 
-static void help(const struct command *c)
+static int run(const struct command *c)
 {
+    if (c->verb && !c->help)
+        return c->verb->run(&c->call);
     if (c->verb)
         help_print_verb(c->verb);
     else
         help_print();
+    return EXIT_SUCCESS;
 }
 
 int main(int argc, char *argv[])
@@ -138,11 +140,7 @@ int main(int argc, char *argv[])
                  (c.verb->options & OPTION_NO_PAGER) && !(c.given & OPTION_NO_PAGER);
     if (paged)
         pager_open();
-    int code = EXIT_SUCCESS;
-    if (c.help)
-        help(&c);
-    else
-        code = c.verb->run(&c.call);
+    int code = run(&c);
     if (fflush(stdout) != 0 || ferror(stdout)) {
         fprintf(stderr, "pcptunectl: standard output: %s\n", strerror(errno));
         code = EXIT_FAILURE;

@@ -76,8 +76,8 @@ char *term_name(const char *name, char buf[static TERM_NAME])
 {
     size_t i = 0;
 
-    for (; name[i] && i < TERM_NAME - 1; i++)
-        buf[i] = (unsigned char)name[i] < ' ' || name[i] == 0x7f ? '?' : name[i];
+    for (; i < TERM_NAME - 1 && name[i]; i++)
+        buf[i] = (char)((unsigned char)name[i] < ' ' || name[i] == 0x7f ? '?' : name[i]);
     buf[i] = '\0';
     return buf;
 }

@@ -9,6 +9,7 @@ enum {
     EXIT_USAGE = 2,
     EXIT_NO_DAEMON = 3,
     EXIT_DENIED = 4,
+    EXIT_REFUSED = 5,      /* by pcptuned, which says why, or it is busy with another order */
     EXIT_DIFFERS = 10,     /* of verify: a knob is not what is believed */
     EXIT_LEFT_BEHIND = 11, /* a killed pcptuned left a knob tuned, and none runs */
     EXIT_UNDO_LOST = 12,   /* no journal that could be restored from */

@@ -343,9 +343,10 @@ class Manual(Absent):
         """Those of the program, of its help and of the manual."""
         section = MANUAL[MANUAL.index("\n.Sh EXIT STATUS\n"):MANUAL.index("\n.Sh EXAMPLES\n")]
         self.assertEqual(re.findall(r"(?m)^\.It (\d+)$", section),
-                         ["0", "1", "2", "3", "4", "10", "11", "12"])
+                         ["0", "1", "2", "3", "4", "5", "10", "11", "12"])
         helped = " ".join(self.run_it("--help").stdout.split())
-        self.assertIn("0 done; 1 failed; 2 usage; 3 no pcptuned runs; 4 denied; 10 to 12 of verify",
+        self.assertIn("0 done; 1 failed; 2 usage; 3 no pcptuned runs; 4 denied; 5 refused; 10 to 12 "
+                      "of verify",
                       helped)
 
     @need(subprocess.run("command -v mandoc", shell=True, capture_output=True,
