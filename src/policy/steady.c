@@ -88,9 +88,9 @@ static enum reason cause(const struct step *x, const struct calm *c)
     enum regime r = x->s->host->regime;
 
     if (floats(x->s) && x->p->max_hoard > 0 && c->held > c->limit) {
-        if (c->short_of)
-            return REASON_PRESSURE;
-        return c->memory * x->s->host->page_size <= SMALL_BYTES ? REASON_HOARD : REASON_NONE;
+        if (c->memory * x->s->host->page_size <= SMALL_BYTES)
+            return REASON_HOARD; /* also when memory is short: that it has eased ends nothing here */
+        return c->short_of ? REASON_PRESSURE : REASON_NONE;
     }
     if ((r == REGIME_R2 || r == REGIME_R3) && x->p->churn && busy(x, c) && c->plenty &&
         x->now >= x->e->steady.barred_until)

@@ -71,6 +71,7 @@ static void test_hoards(void **state)
         enum reason acted; /* REASON_NONE: left alone */
     } table[] = {
         {"a small machine", &SMALL_R4, 10, false, 0, REASON_HOARD},
+        {"for as long as it hoards", &SMALL_R4, 10, true, 50, REASON_HOARD},
         {"and what is allowed", &SMALL_R4, 2, false, 0, REASON_NONE},
         {"a large one may", &LARGE_R4, 10, false, 0, REASON_NONE},
         {"but not when memory is short", &LARGE_R4, 4, true, 0, REASON_PRESSURE},
