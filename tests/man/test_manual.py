@@ -97,8 +97,8 @@ def documented():
         where = re.match(r"\[(\w+)\]", part)[1]
         for item in re.split(r"(?m)^\.It ", part)[1:]:
             name, kind, allowed, default = re.match(
-                r"Cm (\w+)=\n(A \w+|One of)(?:, | )(.*)\.\n(?:Defaults to (.*)|Empty by default)\.\n"
-                r"\.Pp\n\S", item).groups()
+                r"Cm (\w+)=\n(A \w+|One of)(?:, | )(.*)\.\n"
+                r"(?:Defaults to (.*)|Empty by default)\.\n\.Pp\n\S", item).groups()
             settings[where, name] = (kind, allowed, default or "")
     return settings
 
@@ -405,7 +405,8 @@ class Pages(unittest.TestCase):
                  for p in PAGES} | ELSEWHERE
         for name in PAGES:
             for line in re.findall(r"(?m)^\.(?:It )?(Xr .*)$", page(name)):
-                self.assertIn(re.match(r"Xr (\S+ \d)", line)[1], known, name)
+                self.assertIn(re.match(r"Xr (\S+ \d)", line)[1], known,
+                              f"{name} refers to it: add it to ELSEWHERE if it exists")
 
     def test_lint(self):
         if not shutil.which("mandoc"):
