@@ -517,10 +517,15 @@ int exits_hotplug(struct exits *x, const struct host_facts *host)
         return r;
     /* For a moment both hear everything, so nothing is lost; the table drops the duplicates. */
     struct exitsock *old = x->sock;
-    x->sock = TAKE_PTR(fresh);
+    x->sock = fresh;
     r = watch_sockets(x);
+    if (r < 0) {
+        x->sock = old; /* which is watched still; the caller tries again */
+        return r;
+    }
+    fresh = NULL;
     retire_sockets(x, old);
-    return r;
+    return 0;
 }
 
 struct exits_stats exits_get_stats(const struct exits *x)

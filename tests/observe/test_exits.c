@@ -18,11 +18,13 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include <cmocka.h>
@@ -534,6 +536,46 @@ static void test_v1_anon(void **state)
 }
 
 /* Facts that claim another node make the sockets move; nothing may be lost by that. */
+/* In place of the C library's: the kernel's refusals (ENOSPC: fs.epoll.max_user_watches). */
+static int epoll_error;
+
+int epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
+{
+    if (op == EPOLL_CTL_ADD && epoll_error != 0) {
+        errno = epoll_error;
+        return -1;
+    }
+    return (int)syscall(SYS_epoll_ctl, epfd, op, fd, event);
+}
+
+/* The old sockets stay in use, and the next try succeeds. */
+static void test_hotplug_refused(void **state)
+{
+    _cleanup_(exits_closep) struct exits *x = open_exits(TASK_SIZE);
+    struct host_facts moved = host;
+
+    (void)state;
+    process_all(x);
+    unsigned fds = count_fds();
+    memset(moved.node_cpus, 0, sizeof(moved.node_cpus));
+    moved.n_nodes = HOST_NODES_MAX;
+    moved.node_cpus[HOST_NODES_MAX - 1] = host.cpus_online;
+    for (unsigned i = 0; i < 3; i++) {
+        epoll_error = ENOSPC;
+        assert_int_equal(exits_hotplug(x, &moved), -ENOSPC);
+        epoll_error = 0;
+        assert_int_equal(count_fds(), fds);
+    }
+    pid_t task = start(PLAIN, LARGE, "refused");
+    kill(task, SIGKILL);
+    process_until(x, "refused", 1, 1);
+    process_until(x, "refused", 0, 1);
+    reap(task);
+    assert_int_equal(exits_hotplug(x, &moved), 0);
+    assert_int_equal(exits_hotplug(x, &moved), 0);
+    assert_int_equal(count_fds(), fds);
+}
+
 static void test_hotplug(void **state)
 {
     _cleanup_(exits_closep) struct exits *x = open_exits(TASK_SIZE);
@@ -637,6 +679,7 @@ int main(void)
         cmocka_unit_test(test_names_the_unit),
         cmocka_unit_test(test_v1_anon),
         cmocka_unit_test(test_hotplug),
+        cmocka_unit_test(test_hotplug_refused),
         cmocka_unit_test(test_overrun),
     };
     return cmocka_run_group_tests(tests, setup, NULL);
