@@ -70,6 +70,11 @@ static int open_loop(struct daemon *d)
     return sd_event_default(&d->event);
 }
 
+static void cannot_start(struct daemon *d, int error)
+{
+    daemon_tell(d, EVENT_STOPPED, LEVEL_ERROR, "cannot start: %s", strerror(-error));
+}
+
 static int open_knobs(struct daemon *d)
 {
     struct actuator *a = NULL;
@@ -85,8 +90,10 @@ static int open_knobs(struct daemon *d)
         return r;
     }
     r = jobs_new(a, &d->jobs);
-    if (r < 0)
+    if (r < 0) {
+        cannot_start(d, r);
         actuator_close(a);
+    }
     return r;
 }
 
@@ -174,8 +181,10 @@ static int run(struct daemon *d)
 
     if (r >= 0)
         r = engine_new(&d->engine);
-    if (r < 0)
+    if (r < 0) {
+        cannot_start(d, r);
         return EXIT_FAILURE;
+    }
     if (nothing_to_tune(d))
         return EXIT_NOTHING_TO_TUNE;
     r = open_knobs(d);

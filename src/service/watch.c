@@ -27,6 +27,8 @@ struct watch {
     struct exits *exits;
     int psi_fd;
     bool exits_missing_told, zoneinfo_bad_told;
+    bool cpus_missed;  /* the exits of CPUs that came are not announced, and that was told */
+    uint64_t overruns; /* as last told */
     char detail[SIGNAL_MAX][WATCH_DETAIL];
     struct psi psi[PSI_RESOURCES];
     struct snapshot s;
@@ -146,6 +148,8 @@ static const char *exits_why(int error)
         return "CAP_NET_ADMIN is missing, or this is a container";
     case -ENOENT:
         return "kernel without CONFIG_TASKSTATS";
+    case -EBADMSG:
+        return "this kernel's struct taskstats is not known";
     default:
         return strerror(-error);
     }
@@ -310,16 +314,32 @@ void watch_look(struct watch *w)
         is_back(w, SIGNAL_VMSTAT, "/proc/vmstat can be read again");
 }
 
+/* What cannot be read is no pressure: an old reading must not stand for ever. */
+static int read_psi(struct watch *w, enum psi_resource which, struct psi_line *ret)
+{
+    int r = psi_read(which, &w->psi[which]);
+
+    if (r < 0)
+        w->psi[which] = (struct psi){.has_some = false};
+    *ret = w->psi[which].some;
+    return r;
+}
+
 static void read_pressure(struct watch *w)
 {
-    struct psi *memory = &w->psi[PSI_MEMORY], *cpu = &w->psi[PSI_CPU];
+    bool was = w->s.signals[SIGNAL_PSI];
 
-    if (!w->s.signals[SIGNAL_PSI])
+    if (!w->params.psi)
         return;
-    if (psi_read(PSI_MEMORY, memory) >= 0 && memory->has_some)
-        w->s.psi_memory_some = memory->some;
-    if (psi_read(PSI_CPU, cpu) >= 0 && cpu->has_some)
-        w->s.psi_cpu_some = cpu->some;
+    int r = read_psi(w, PSI_MEMORY, &w->s.psi_memory_some);
+    (void)read_psi(w, PSI_CPU, &w->s.psi_cpu_some);
+    w->s.signals[SIGNAL_PSI] = r >= 0;
+    if (r < 0 && was)
+        lacks(w, SIGNAL_PSI, LEVEL_NOTICE,
+              "pressure information cannot be read any more: %s; everything else works",
+              strerror(-r));
+    else if (r >= 0 && !was)
+        is_back(w, SIGNAL_PSI, "pressure information can be read again");
 }
 
 void watch_psi(struct watch *w, uint32_t events)
@@ -333,23 +353,49 @@ void watch_psi(struct watch *w, uint32_t events)
     read_pressure(w);
 }
 
-static void note_hotplug(struct watch *w)
+/* Tried again at each tick until it succeeds. */
+static void follow_cpus(struct watch *w)
 {
-    if (!hostfacts_update(&w->host))
-        return;
-    say(w, EVENT_NOTICE, LEVEL_INFO, "the machine changed: %u of %u CPUs are online",
-        w->host.cpus_online, w->host.cpus_possible);
+    bool told = w->cpus_missed;
     int r = w->exits ? exits_hotplug(w->exits, &w->host) : 0;
-    if (r < 0)
+
+    w->cpus_missed = r < 0;
+    if (r < 0 && !told)
         lacks(w, SIGNAL_TASKSTATS, LEVEL_WARNING, "exits on new CPUs are not announced: %s",
               strerror(-r));
-    if (w->s.tasks == 0)
+    else if (r >= 0 && told)
+        is_back(w, SIGNAL_TASKSTATS, "exits on new CPUs are announced");
+}
+
+static void note_hotplug(struct watch *w)
+{
+    bool changed = hostfacts_update(&w->host);
+
+    if (changed)
+        say(w, EVENT_NOTICE, LEVEL_INFO, "the machine changed: %u of %u CPUs are online",
+            w->host.cpus_online, w->host.cpus_possible);
+    if (changed || w->cpus_missed)
+        follow_cpus(w);
+    if (changed && w->s.tasks == 0)
         watch_zoneinfo(w, clock_monotonic());
+}
+
+/* The text has no number, so that the report tells a row of them once. */
+static void note_overruns(struct watch *w)
+{
+    uint64_t overruns = watch_exits_stats(w).overruns;
+
+    if (overruns > w->overruns)
+        say(w, EVENT_SIGNAL, LEVEL_NOTICE,
+            "messages of exits were lost, there were more than could be read: a storm is tamed for "
+            "those that were heard of");
+    w->overruns = overruns;
 }
 
 bool watch_tick(struct watch *w)
 {
     note_hotplug(w);
+    note_overruns(w);
     read_pressure(w);
     if (w->exits || !w->params.taskstats)
         return false;
