@@ -152,9 +152,24 @@ static void test_2_soft_lockup(void **state)
     assert_true(r.plan.report);
 }
 
+/* For so many ms tasks fault in 60 MiB in each, and give `back` percent of it back. */
+static void starts(unsigned ms, unsigned back)
+{
+    for (unsigned i = 0; i < ms / 20; i++) {
+        r.now += 20 * MS;
+        r.truth.pgalloc += 1200 * PAGES_PER_MIB;
+        r.truth.pgfault += 1200 * PAGES_PER_MIB;
+        r.truth.pgfree += 12 * back * PAGES_PER_MIB;
+        rig_look(&r);
+    }
+}
+
+static const enum regime BATCHES[] = {REGIME_R4, REGIME_R5, REGIME_R6}; /* of up to 2016 pages */
+
 /* 3: rmqueue_bulk() keeps interrupts off for 90 ms. A fraction shortens what allocating takes in
- * one hold too; allocating alone is no storm.
- * https://lkml.kernel.org/r/20250407180154.63348-1-hannes@cmpxchg.org */
+ * one hold too: for tasks that start. Who gives back what he takes is no storm.
+ * https://lkml.kernel.org/r/20250407180154.63348-1-hannes@cmpxchg.org
+ * On a simulated machine: scripts/proofs/closed-loop, scripts/proofs/do-nothing. */
 static void test_3_allocating(void **state)
 {
     (void)state;
@@ -163,6 +178,22 @@ static void test_3_allocating(void **state)
     assert_int_equal(limits(&imx, 0).alloc_hold, 2016);
     assert_int_equal(limits(&imx, INT32_MAX).alloc_hold, 189);
     churn_is_left_alone(&imx, 500000);
+    for (size_t i = 0; i < sizeof(BATCHES) / sizeof(BATCHES[0]); i++) {
+        struct machine m = MACHINE_R4;
+        m.regime = BATCHES[i];
+        m.scale_knob = m.regime == REGIME_R6;
+        rig_stop(&r);
+        begin(&m);
+        starts(1000, 90);
+        assert_int_equal(r.sets, 0);
+        starts(200, 0);
+        assert_int_equal(r.sets, 1);
+        assert_int_equal(r.acted.why.b_before, 2016);
+        assert_int_equal(limits(&m, r.sysctl.value[KNOB_FRACTION]).alloc_hold, 189);
+        rig_pass(&r, 2 * r.params.hold); /* they have started */
+        assert_int_equal(r.acted.reason, REASON_CALM);
+        assert_int_equal(r.sysctl.value[KNOB_FRACTION], 0);
+    }
 }
 
 /* 4: hard lockup on more than 425 CPUs, 6.10. Exits: to the floor. That report's pages are freed by
@@ -194,9 +225,36 @@ static void endless(unsigned seconds)
     }
 }
 
+/* Ticks with so many pages a second taken and given back, and plenty of memory free. */
+static void traffic(unsigned n, uint64_t pages_per_s)
+{
+    for (unsigned i = 0; i < n; i++) {
+        r.now += 10 * SECOND;
+        r.truth.pgfree += 10 * pages_per_s;
+        r.truth.pgalloc += 10 * pages_per_s;
+        rig_look(&r);
+    }
+}
+
+static void slower_traffic(void)
+{
+    begin(&MACHINE_R3);
+    r.truth.nr_free = r.zones[0].managed / 2;
+    traffic(5, 5000000);
+    assert_int_equal(r.sets, 1);
+    assert_int_equal(r.acted.reason, REASON_CHURN);
+    traffic(2, 3500000);
+    assert_int_equal(r.acted.reason, REASON_NO_HELP);
+    assert_int_equal(r.sysctl.value[KNOB_FRACTION], 0);
+    traffic(100, 5000000);
+    assert_int_equal(r.sets, 1);
+}
+
 /* 5: iperf3 loses 30 % where the list is flushed too early, and a fraction lowers high_min besides.
  * Network traffic alone makes nobody write it; beside a storm it goes back when the hold time is
- * over, and beside one without an end after TunedMax=.
+ * over, and beside one without an end after TunedMax=. No storm makes lists so short that a page
+ * costs more than MaxLoss= allows; and lists that were lengthened for traffic go back where it gets
+ * slower.
  * https://lore.kernel.org/linux-mm/20250407105219.55351-1-nikhil.dhama@amd.com/ */
 static void test_5_network(void **state)
 {
@@ -222,6 +280,17 @@ static void test_5_network(void **state)
     assert_int_equal(r.acted.reason, REASON_TOO_LONG);
     assert_int_equal(r.sysctl.value[KNOB_FRACTION], 0);
     assert_in_range(r.sets, 1, 2);
+    rig_stop(&r);
+
+    begin(&MACHINE_R6); /* where b could be as small as 63 */
+    r.params.target_wait = US;
+    r.params.max_loss = 1;
+    exits(18, 6 * GIB);
+    assert_in_range(r.acted.why.b_after, 64, 2015);
+    assert_true(r.acted.why.loss <= 100);
+    rig_stop(&r);
+
+    slower_traffic();
 }
 
 /* 6: latency when a whole list is drained, before 6.1.104 and 6.6.45: a short list bounds that. And
@@ -245,6 +314,15 @@ static void test_6_drain(void **state)
     assert_int_equal(r.plan.reason, REASON_PRICE);
 }
 
+static const struct machine SMALL = {"4 CPUs, 4 GB", REGIME_R4, 4, 1, 1000000, 8000, 63, false};
+
+static void hold_324_mib(void)
+{
+    for (uint32_t i = 0; i < 4; i++)
+        r.lists[i].count = 82944 / 4;
+    r.truth.nr_free = 300000;
+}
+
 /* zone_pcp_disable(), as zoneinfo shows it. */
 static void offline(bool on)
 {
@@ -254,7 +332,8 @@ static void offline(bool on)
     }
 }
 
-/* 7: pages stay on the lists while memory goes offline: no write where zoneinfo shows that it does.
+/* 7: pages stay on the lists while memory goes offline: no write where zoneinfo shows that it does,
+ * for whatever reason.
  * https://lore.kernel.org/linux-mm/6a07125f-e720-404c-b2f9-e55f3f166e85@fujitsu.com/ */
 static void test_7_memory_offline(void **state)
 {
@@ -265,6 +344,29 @@ static void test_7_memory_offline(void **state)
     assert_int_equal(r.sets, 0);
     offline(false);
     rig_look(&r);
+    assert_int_equal(r.sets, 1);
+    rig_stop(&r);
+
+    begin(&MACHINE_R4);
+    offline(true);
+    starts(500, 0);
+    assert_int_equal(r.sets, 0);
+    rig_stop(&r);
+
+    begin(&MACHINE_R3);
+    r.truth.nr_free = r.zones[0].managed / 2;
+    offline(true);
+    traffic(10, 5000000);
+    assert_int_equal(r.sets, 0);
+    rig_stop(&r);
+
+    begin(&SMALL);
+    hold_324_mib();
+    offline(true);
+    traffic(2, 0);
+    assert_int_equal(r.sets, 0);
+    offline(false);
+    traffic(1, 0);
     assert_int_equal(r.sets, 1);
 }
 
@@ -389,17 +491,17 @@ static void test_11_flapping(void **state)
 }
 
 /* 13: memory in the lists that MemFree does not count. Their sum is said where it is a lot of a
- * small machine, and where a storm would have to drain it.
+ * small machine, and where a storm would have to drain it; where it is more than MaxHoard= of a
+ * small machine, or memory is short, they are bounded.
  * https://lkml.kernel.org/r/20220822033354.952849-1-liushixin2@huawei.com */
 static void test_13_hidden_memory(void **state)
 {
     (void)state;
-    static const struct machine small = {"4 CPUs, 4 GB", REGIME_R4, 4, 1, 1000000, 8000, 63, false};
     struct machine m = MACHINE_R4;
+    char text[512];
 
-    begin(&small);
-    for (uint32_t i = 0; i < 4; i++)
-        r.lists[i].count = 82944 / 4; /* 324 MiB */
+    begin(&SMALL);
+    hold_324_mib();
     struct recommend_input in = {.host = &r.host,
                                  .zones = &r.table,
                                  .params = &r.params,
@@ -408,6 +510,13 @@ static void test_13_hidden_memory(void **state)
     recommend(&in, &list);
     assert_non_null(advice("PCP-LISTS-HOARD"));
     assert_non_null(strstr(advice("PCP-LISTS-HOARD")->evidence, "hold 324 MiB of 3906 MiB"));
+    traffic(2, 0);
+    assert_int_equal(r.sets, 1);
+    assert_int_equal(r.acted.reason, REASON_HOARD);
+    assert_int_equal(r.acted.why.held, 82944);
+    assert_true(r.acted.why.may_hold <= SMALL.managed / 100 * r.params.max_hoard);
+    plan_describe(&r.acted, text, sizeof(text));
+    assert_non_null(strstr(text, "the CPUs' lists hold 82944 pages"));
     rig_stop(&r);
 
     m.cpus = 72;
@@ -432,8 +541,8 @@ static void test_14_no_storm(void **state)
 }
 
 /* 16: contention that short lists make worse (page_fault1, 100G network): the floor is never for
- * good. Allocating does not bring it about, a storm holds it for the hold time, one without an end
- * for TunedMax=.
+ * good. Taking and giving back does not bring it about, from 6.7 on neither; a storm holds it for
+ * the hold time, one without an end, of exits or of starts, for TunedMax=.
  * https://lore.kernel.org/linux-mm/20181017063330.15384-1-aaron.lu@intel.com/ */
 static void test_16_floor_is_not_for_good(void **state)
 {
@@ -457,6 +566,16 @@ static void test_16_floor_is_not_for_good(void **state)
     assert_int_equal(r.acted.reason, REASON_TOO_LONG);
     assert_int_equal(r.sysctl.value[KNOB_FRACTION], 0);
     assert_in_range(r.sets, 1, 5);
+
+    for (size_t i = 0; i < sizeof(BATCHES) / sizeof(BATCHES[0]); i++) {
+        m.regime = BATCHES[i];
+        rig_stop(&r);
+        churn_is_left_alone(&m, 10000000);
+        starts(70000, 0);
+        assert_int_equal(r.acted.reason, REASON_TOO_LONG);
+        assert_int_equal(r.sysctl.value[KNOB_FRACTION], 0);
+        assert_int_equal(r.sets, 1);
+    }
 }
 
 /* What is seen of the kernel against what its release would make one think. */
