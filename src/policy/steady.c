@@ -64,7 +64,9 @@ static void note_memory(const struct step *x, struct calm *c)
     c->held = floats(x->s) ? lists_hold(x->s) : 0;
     c->short_of = x->s->vm.nr_free < high || avg >= SOME_HIGH;
     c->eased = x->s->vm.nr_free >= high + high / 4 && avg < SOME_LOW;
-    c->plenty = c->eased && x->s->vm.nr_free >= 2 * high + c->memory / 16;
+    /* What longer lists have taken comes back with them: it must not end, and begin, them again. */
+    uint64_t spare = x->s->vm.nr_free + (x->e->steady.on == REASON_CHURN ? c->limit : 0);
+    c->plenty = c->eased && spare >= 2 * high + c->memory / 16;
 }
 
 /* Both ways as much: what grows or shrinks is no churn. */
@@ -89,7 +91,8 @@ static enum reason cause(const struct step *x, const struct calm *c)
 
     if (floats(x->s) && x->p->max_hoard > 0 && c->held > c->limit) {
         if (c->memory * x->s->host->page_size <= SMALL_BYTES)
-            return REASON_HOARD; /* also when memory is short: that it has eased ends nothing here */
+            return REASON_HOARD; /* also when memory is short: that it has eased ends nothing here
+                                  */
         return c->short_of ? REASON_PRESSURE : REASON_NONE;
     }
     if ((r == REGIME_R2 || r == REGIME_R3) && x->p->churn && busy(x, c) && c->plenty &&

@@ -225,6 +225,31 @@ static void test_no_help(void **state)
     rig_stop(&r);
 }
 
+/* Longer lists are for memory that nobody else wants; what they have taken themselves is no want.
+ */
+static void test_churn_runs_short(void **state)
+{
+    (void)state;
+    start_on(&MACHINE_R3, 0);
+    uint64_t plenty = 2 * r.zones[0].high + r.zones[0].managed / 16;
+
+    r.truth.nr_free = plenty;
+    ticks(4, BUSY);
+    assert_int_equal(r.sets, 1);
+    r.truth.nr_free = plenty - r.zones[0].managed / 100 * 3 + 100;
+    ticks(20, BUSY);
+    assert_int_equal(r.restores, 0);
+    unsigned sets = r.sets;
+    r.truth.nr_free -= 200;
+    ticks(1, BUSY);
+    assert_int_equal(r.restores, 1);
+    assert_int_equal(r.sysctl.value[KNOB_FRACTION], 0);
+    r.truth.nr_free = plenty - 1; /* the lists have given back what they had */
+    ticks(20, BUSY);
+    assert_int_equal(r.sets, sets);
+    rig_stop(&r);
+}
+
 /* Longer lists are no place to meet a storm from: first they go back, then it is weighed. */
 static void test_storm_in_churn(void **state)
 {
@@ -313,15 +338,11 @@ static void test_switched_off(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_hoards),
-        cmocka_unit_test(test_eases),
-        cmocka_unit_test(test_hoards_again),
-        cmocka_unit_test(test_churn),
-        cmocka_unit_test(test_no_help),
-        cmocka_unit_test(test_storm_in_churn),
-        cmocka_unit_test(test_storm_in_pressure),
-        cmocka_unit_test(test_foreign_write),
-        cmocka_unit_test(test_switched_off),
+        cmocka_unit_test(test_hoards),         cmocka_unit_test(test_eases),
+        cmocka_unit_test(test_hoards_again),   cmocka_unit_test(test_churn),
+        cmocka_unit_test(test_no_help),        cmocka_unit_test(test_churn_runs_short),
+        cmocka_unit_test(test_storm_in_churn), cmocka_unit_test(test_storm_in_pressure),
+        cmocka_unit_test(test_foreign_write),  cmocka_unit_test(test_switched_off),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
