@@ -184,7 +184,7 @@ static void test_3_allocating(void **state)
         m.scale_knob = m.regime == REGIME_R6;
         rig_stop(&r);
         begin(&m);
-        starts(1000, 90);
+        starts(1000, 60);
         assert_int_equal(r.sets, 0);
         starts(200, 0);
         assert_int_equal(r.sets, 1);

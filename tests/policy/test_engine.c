@@ -103,9 +103,9 @@ static void test_fewer_cpus(void **state)
 {
     (void)state;
     rig_exits(&r, 0, 64, 6144, -1, 0);
-    rig_step(&r);
-    rig_freed(&r, 6144);
-    rig_pass(&r, 10 * MS);
+    rig_look(&r);
+    rig_freed(&r, 10000);
+    rig_pass(&r, 20 * MS);
     assert_int_equal(r.sets, 1);
     int before = r.sysctl.value[KNOB_FRACTION];
 
@@ -120,6 +120,7 @@ static void test_fewer_cpus(void **state)
     r.host.cpus_online = r.host.node_cpus[0] = 256; /* that they come back makes no list longer */
     rig_look(&r);
     assert_int_equal(r.sets, 2);
+    assert_int_equal(engine_get_state(r.engine), ENGINE_TUNED);
 }
 
 /* When a quarter is left for longer than the dwell time, the lists get longer again; within the
