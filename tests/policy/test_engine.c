@@ -104,6 +104,7 @@ static void test_fewer_cpus(void **state)
     (void)state;
     rig_exits(&r, 0, 64, 6144, -1, 0);
     rig_look(&r);
+    rig_pass(&r, MS);
     rig_freed(&r, 10000);
     rig_pass(&r, 20 * MS);
     assert_int_equal(r.sets, 1);
