@@ -95,13 +95,19 @@ static int bar_width(int beside)
     return CLAMP(COLS - beside, 12, 72);
 }
 
+static const char *age_of(uint64_t usec, uint64_t now, char buf[static UNITS_BUF])
+{
+    uint64_t secs = now > usec ? (now - usec) / 1000000 : 0;
+
+    return secs > 0 ? format_duration(secs * NSEC_PER_SEC, buf) : "0s";
+}
+
 /* --- parts, each returns the line below itself ----------------------------------------------- */
 
 static int draw_head(const struct view *v, int y)
 {
     const struct told *t = v->told;
     char when[TERM_TIME], size[UNITS_BUF], age[UNITS_BUF];
-    uint64_t since = v->now_usec > t->since_usec ? v->now_usec - t->since_usec : 0;
     bool storm = t->tasks > 0 || strcmp(t->state, "tuned") == 0;
 
     attron(A_BOLD);
@@ -110,7 +116,7 @@ static int draw_head(const struct view *v, int y)
     x = put(y, x, "%s", t->state);
     attroff(COLOR_PAIR(storm ? PAIR_BAD : PAIR_GOOD));
     attroff(A_BOLD);
-    x = put(y, x, " for %s", format_duration(since / 1000000 * NSEC_PER_SEC, age));
+    x = put(y, x, " for %s", age_of(t->since_usec, v->now_usec, age));
     put(y, MAX(COLS - 8, x + 2), "%s", term_time(v->now_usec, when) + strlen("2026-11-30 "));
     put(y + 1, 0, "Linux %s, regime %s, %u CPU%s, %u node%s, %s", t->release, t->regime, t->cpus,
         t->cpus == 1 ? "" : "s", t->nodes, t->nodes == 1 ? "" : "s",
@@ -121,7 +127,7 @@ static int draw_head(const struct view *v, int y)
 static int draw_wait(const struct view *v, int y)
 {
     const struct told *t = v->told;
-    char size[UNITS_BUF], wait[UNITS_BUF], target[UNITS_BUF], peak[UNITS_BUF];
+    char size[UNITS_BUF], wait[UNITS_BUF], target[UNITS_BUF], worst[UNITS_BUF];
     double share = t->target_wait > 0 ? (double)t->wait / (double)t->target_wait / 2 : 0;
 
     put(y, 0, "tasks exiting %6u   pages to come %10" PRIu64 " (%s)", t->tasks, t->pages_to_come,
@@ -129,8 +135,8 @@ static int draw_wait(const struct view *v, int y)
     put(y + 1, 0, "pages a hold  %6u   (b)", t->pages_per_hold);
     put(y + 2, 0, "wait W        %6s", format_duration(t->wait, wait));
     int x = bar(y + 2, 22, bar_width(60), share, t->wait > t->target_wait ? PAIR_BAD : PAIR_BAR);
-    put(y + 2, x + 1, "target %s, peak %s", format_duration(t->target_wait, target),
-        format_duration(v->peak, peak));
+    put(y + 2, x + 1, "target %s, worst %s", format_duration(t->target_wait, target),
+        format_duration(v->worst, worst));
     return y + 3;
 }
 
@@ -178,18 +184,17 @@ static int draw_zones(const struct view *v, int y)
 {
     const struct told *t = v->told;
     char age[UNITS_BUF];
-    uint64_t since = v->now_usec > t->zones_read_usec ? v->now_usec - t->zones_read_usec : 0;
     uint32_t most = (uint32_t)MAX(LINES - y - 6, 2);
 
     attron(A_BOLD);
     put(y, 0, "%4s %-8s %10s %5s  pages in the CPUs' lists, of their high", "NODE", "ZONE",
-        "MANAGED", "LISTS");
+        "MANage_of(t->since_usec, v->now_usec, age)D", "LISTS");
     attroff(A_BOLD);
     y++;
     for (uint32_t i = 0; i < MIN(t->n_zones, most); i++)
         y = draw_zone(&t->zones[i], y);
     if (t->zones_read_usec > 0)
-        put(y, 0, "as read %s ago%s", format_duration(since / 1000000 * NSEC_PER_SEC, age),
+        put(y, 0, "as read %s ago%s", age_of(t->zones_read_usec, v->now_usec, age),
             t->n_zones > most ? "; further zones do not fit" : "");
     return y + 2;
 }

@@ -10,7 +10,7 @@ struct view {
     const struct told *told; /* NULL: pcptuned is gone */
     const char *trouble;     /* then: why */
     uint64_t now_usec;       /* CLOCK_REALTIME */
-    nsec_t peak;             /* highest W seen */
+    nsec_t worst;            /* highest W seen, or predicted for a storm before it was tuned */
     uint32_t n_events;
     struct view_event {
         char when[16], text[320];

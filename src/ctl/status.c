@@ -17,8 +17,9 @@
 static const char *ago(uint64_t usec, char buf[static UNITS_BUF])
 {
     uint64_t now = clock_realtime() / 1000;
+    uint64_t secs = now > usec ? (now - usec) / 1000000 : 0;
 
-    return format_duration(now > usec ? (now - usec) / 1000000 * NSEC_PER_SEC : 0, buf);
+    return secs > 0 ? format_duration(secs * NSEC_PER_SEC, buf) : "0s";
 }
 
 /* Whether it does what it was installed for, in one sentence; *ret_good says so. */

@@ -19,6 +19,7 @@ struct top {
     bool connected;
     struct told told;
     struct view view;
+    uint64_t began_usec; /* CLOCK_REALTIME */
     nsec_t asked, next;
 };
 
@@ -86,6 +87,16 @@ static void forget(struct top *t)
     t->view.told = NULL;
 }
 
+/* A storm is often over within a second: what it would have cost stays. */
+static void see_worst(struct top *t)
+{
+    const struct told_storm *s = &t->told.storm;
+
+    t->view.worst = MAX(t->view.worst, t->told.wait);
+    if (s->any && s->began_usec >= t->began_usec)
+        t->view.worst = MAX(t->view.worst, s->wait_before);
+}
+
 /* Negative errno where pcptuned is not there: it is looked for again. */
 static int ask(struct top *t, sd_bus_error *error)
 {
@@ -99,7 +110,7 @@ static int ask(struct top *t, sd_bus_error *error)
     t->view.now_usec = clock_realtime() / 1000;
     if (r >= 0) {
         t->view.told = &t->told;
-        t->view.peak = MAX(t->view.peak, t->told.wait);
+        see_worst(t);
         return 0;
     }
     t->view.trouble = client_absent(r, error) ? "nothing answers" : strerror(-r);
@@ -207,7 +218,7 @@ static void catch_ends(void)
 int verb_top(const struct call *c)
 {
     _cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
-    struct top t = {.address = c->address};
+    struct top t = {.address = c->address, .began_usec = clock_realtime() / 1000};
     int code = EXIT_SUCCESS;
 
     int r = ask(&t, &error);
