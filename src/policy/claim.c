@@ -17,10 +17,12 @@ static bool is_pin(const struct knob_values *v, unsigned k)
     return v->has[k] && v->value[k] != knob_table[k].initial;
 }
 
-void claim_found(struct claim *c, const struct knob_values *at_start)
+void claim_found(struct claim *c, const struct knob_values *found)
 {
-    for (unsigned k = 0; k < KNOB_MAX; k++)
-        c->pinned[k] = is_pin(at_start, k);
+    for (unsigned k = 0; k < KNOB_MAX; k++) {
+        if (found->has[k] && !c->original.has[k])
+            c->pinned[k] = is_pin(found, k);
+    }
 }
 
 /* Of several knobs the outcome names one, the gravest: a second one that the actuator has let go

@@ -19,8 +19,8 @@ struct claim {
     uint64_t yielded_at;
 };
 
-/* The knobs were read at start: what is not the kernel's default is pinned. */
-void claim_found(struct claim *c, const struct knob_values *at_start);
+/* The knobs were read: of those that are not ours, what is not the kernel's default is pinned. */
+void claim_found(struct claim *c, const struct knob_values *found);
 
 /* Takes in what an outcome says of each knob. */
 void claim_outcome(struct claim *c, const struct params *p, const struct outcome *o, uint64_t now);

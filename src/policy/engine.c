@@ -55,9 +55,9 @@ bool engine_idle(const struct engine *e)
     return !e->storm.on && !e->pending && (e->steady.on || !claim_held(&e->claim));
 }
 
-void engine_found(struct engine *e, const struct knob_values *at_start)
+void engine_found(struct engine *e, const struct knob_values *found)
 {
-    claim_found(&e->claim, at_start);
+    claim_found(&e->claim, found);
 }
 
 void engine_rearm(struct engine *e)

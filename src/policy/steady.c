@@ -60,7 +60,8 @@ static void note_memory(const struct step *x, struct calm *c)
         c->memory += x->s->zones->zones[i].managed;
         high += x->s->zones->zones[i].high;
     }
-    c->limit = c->memory / 100 * x->p->max_hoard;
+    /* Without a limit of ours, what the kernel allows where lists float (zone_highsize()). */
+    c->limit = x->p->max_hoard > 0 ? c->memory / 100 * x->p->max_hoard : c->memory / 8;
     c->held = floats(x->s) ? lists_hold(x->s) : 0;
     c->short_of = x->s->vm.nr_free < high || avg >= SOME_HIGH;
     c->eased = x->s->vm.nr_free >= high + high / 4 && avg < SOME_LOW;

@@ -696,6 +696,32 @@ static void answer_set(enum outcome_kind kind, enum knob_id knob)
     engine_outcome(r.engine, &r.params, &o, r.now);
 }
 
+/* A pin lasts for as long as it is found. */
+static void test_pin_ends(void **state)
+{
+    (void)state;
+    r.sysctl.value[KNOB_FRACTION] = 100;
+    r.s.knobs = r.sysctl;
+    engine_found(r.engine, &r.sysctl);
+    rig_exits(&r, 0, 9, 256, -1, 0);
+    assert_int_equal(rig_look(&r), PLAN_NONE);
+    rig_pass(&r, 5 * MS);
+    rig_freed(&r, 9 * 256);
+    rig_gone(&r, 0, 9, 0);
+    rig_look(&r);
+    rig_pass(&r, 2 * SECOND);
+    rig_forget(&r);
+    r.sysctl.value[KNOB_FRACTION] = 0;
+    r.s.knobs = r.sysctl;
+    engine_found(r.engine, &r.sysctl);
+    rig_exits(&r, 0, 9, 256, -1, 0);
+    assert_int_equal(rig_step(&r), PLAN_SET);
+    engine_found(r.engine, &r.sysctl); /* what is ours is no pin */
+    rig_exits(&r, 0, 100, 256, -1, 0);
+    rig_step(&r);
+    assert_int_equal(engine_get_state(r.engine), ENGINE_TUNED);
+}
+
 /* What one knob turns out to be says nothing of the other one. */
 static void test_pins_are_apart(void **state)
 {
@@ -1146,6 +1172,7 @@ int main(void)
         TEST(test_endless_giant, start_big),
         TEST(test_off_is_asleep, start_small),
         TEST(test_yield_is_whole, start_r6),
+        TEST(test_pin_ends, start_small),
         TEST(test_pins_are_apart, start_r6),
         TEST(test_half_foreign, start_r6),
         TEST(test_foreign_behind_a_failure, start_r6),

@@ -329,6 +329,13 @@ static void test_switched_off(void **state)
     assert_int_equal(r.restores, 1);
     rig_stop(&r);
     start_on(&MACHINE_R3, 0);
+    r.params.max_hoard = 0; /* no limit is none for longer lists either */
+    ticks(30, BUSY);
+    assert_true(r.sets > 0);
+    assert_true(pcp_capacity(&r.host, &r.table, r.sysctl.value[KNOB_FRACTION], 5) <=
+                r.zones[0].managed / 8);
+    rig_stop(&r);
+    start_on(&MACHINE_R3, 0);
     r.params.churn = false;
     ticks(30, BUSY);
     assert_int_equal(r.sets, 0);
