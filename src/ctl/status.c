@@ -137,9 +137,11 @@ static size_t what_came_of_it(const struct told_storm *s, char *buf, size_t size
     char before[UNITS_BUF], after[UNITS_BUF];
 
     format_duration(s->wait_before, before);
+    if (s->duration == 0 && strcmp(s->reason, "none") == 0)
+        return (size_t)snprintf(buf, size, "W %s so far, nothing is decided yet", before);
     if (s->wait_after == s->wait_before)
-        return (size_t)snprintf(buf, size, "W %s, left alone: %s", before, s->reason);
-    return (size_t)snprintf(buf, size, "W %s -> %s, %s: %s", before,
+        return (size_t)snprintf(buf, size, "W %s, left alone: %.64s", before, s->reason);
+    return (size_t)snprintf(buf, size, "W %s -> %s, %s: %.64s", before,
                             format_duration(s->wait_after, after),
                             s->dry_run ? "would have been tuned" : "tuned", s->reason);
 }
