@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <string.h>
 
+#include "cgmount.h"
 #include "container.h"
 #include "hostfacts.h"
 
@@ -35,9 +36,23 @@ static void check_cpulist(const char *text)
         abort();
 }
 
+/* Lines of mountinfo, as many as there are; then where the cgroup's memory.stat would be. */
+static void check_mounts(char *text, const struct cgroup_paths *paths)
+{
+    struct cgroup_mounts mounts = {0};
+    char path[256];
+
+    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
+        cgroup_mounts_line(line, &mounts);
+    const char *naming = cgroup_naming_path(paths, "");
+    if (cgroup_memory_stat(&mounts, paths, naming, path, sizeof(path)) == 0 &&
+        (path[0] != '/' || strnlen(path, sizeof(path)) == sizeof(path)))
+        abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct cgroup_paths paths;
+    struct cgroup_paths paths = {0};
     uint64_t anon, thp;
     char *text = malloc(size + 1);
     if (!text)
@@ -55,6 +70,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check_name(text);
     check_cpulist(text);
     (void)cmdline_scale_parse(text);
+    check_mounts(text, &paths);
     free(text);
     return 0;
 }
