@@ -36,6 +36,9 @@ struct daemon {
     struct jobs *jobs;
 
     enum engine_state state; /* as last seen */
+    bool stormed;            /* zoneinfo is to be read again when all is calm */
+    bool found;              /* the engine knows what the sysctls were at the start */
+    bool unrecovered;        /* what a predecessor left could not be restored: tried at each tick */
     bool hang_told;
     bool unreadable; /* the last reading of the sysctls failed, and that was told */
     nsec_t hang_since, read_at;

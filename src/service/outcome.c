@@ -31,6 +31,9 @@ int daemon_on_hang(sd_event_source *source, uint64_t usec, void *arg)
 
 static void recovered(struct daemon *d, const struct outcome *o)
 {
+    bool told = d->unrecovered;
+
+    d->unrecovered = o->kind > OUTCOME_FOREIGN;
     if (o->kind == OUTCOME_UNCHANGED && o->error == 0)
         return;
     if (o->kind == OUTCOME_DONE)
@@ -50,7 +53,7 @@ static void recovered(struct daemon *d, const struct outcome *o)
             "a predecessor was killed while it held %s, but somebody else has written it since: "
             "left alone",
             knob_table[o->knob].name);
-    else
+    else if (!told)
         daemon_tell_failure(d, o);
 }
 
@@ -65,9 +68,12 @@ static void first_values(struct daemon *d, const struct job *job)
                         strerror(-job->error));
         return;
     }
+    if (!d->found && !d->unrecovered) { /* what a predecessor left is nobody's pin */
+        d->found = true;
+        engine_found(d->engine, &job->values);
+    }
     if (!watch_snapshot(d->watch)->knobs_known) {
         char facts[320];
-        engine_found(d->engine, &job->values);
         watch_knobs(d->watch, &job->values);
         daemon_account_read(d, &job->values);
         facts_line(watch_snapshot(d->watch), &d->params, facts, sizeof(facts));

@@ -53,17 +53,18 @@ void daemon_step(struct daemon *d)
         daemon_end_if_idle(d);
         return;
     }
-    bool was_idle = engine_idle(d->engine);
     const struct snapshot *s = watch_snapshot(d->watch);
     struct plan plan;
 
     engine_step(d->engine, &d->params, s, clock_monotonic(), &plan);
     daemon_carry_out(d, &plan);
     daemon_arm(d, plan.wake_at);
+    d->stormed |= !engine_idle(d->engine);
     if (s->tasks == 0 && engine_idle(d->engine)) {
         watch_forget(d->watch);
-        if (!was_idle)
+        if (d->stormed)
             watch_zoneinfo(d->watch, clock_monotonic());
+        d->stormed = false;
     }
     daemon_tell_status(d);
     daemon_account_step(d, s, &plan);
@@ -166,8 +167,10 @@ int daemon_on_tick(sd_event_source *source, uint64_t usec, void *arg)
 
     if (watch_tick(d->watch))
         daemon_add_exits(d);
-    if (now - d->read_at >= CALM_READ_EVERY && engine_idle(d->engine) &&
-        watch_snapshot(d->watch)->tasks == 0) {
+    bool calm = engine_idle(d->engine) && watch_snapshot(d->watch)->tasks == 0;
+    if (calm && d->unrecovered) {
+        daemon_submit(d, &(struct job){.kind = JOB_RECOVER}); /* which is followed by a reading */
+    } else if (calm && now - d->read_at >= CALM_READ_EVERY) {
         d->read_at = now;
         watch_zoneinfo(d->watch, now);
         daemon_submit(d, &(struct job){.kind = JOB_READ});
