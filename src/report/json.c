@@ -64,7 +64,7 @@ char *report_json(const struct event *e)
 {
     struct json_object *o = json_object_new_object();
     char sentence[1024];
-    char *text;
+    const char *text;
 
     if (!o)
         return NULL;
@@ -78,8 +78,9 @@ char *report_json(const struct event *e)
     if (e->has_outcome)
         add_outcome(o, &e->outcome);
     json_add_str(o, "message", event_describe(e, sentence, sizeof(sentence)));
-    text = strdup(
-        json_object_to_json_string_ext(o, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE));
+    text =
+        json_object_to_json_string_ext(o, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE);
+    char *copy = text ? strdup(text) : NULL;
     json_object_put(o);
-    return text;
+    return copy;
 }
