@@ -274,10 +274,10 @@ def filled(pcpsim):
 
 
 NOTHING = [  # scenario, regimes in which nothing is to be done, for so long
-    ("noise-loops", ["R2", "R4", "R5", "R6"], "150s"),
-    ("churn", ["R2", "R4", "R5", "R6"], "150s"),
-    ("churn-light", ["R2", "R4"], "150s"),
-    ("hoard", ["R2", "R3"], "150s"),
+    ("noise-loops", ["R2", "R4", "R5", "R6"], "70s"),
+    ("churn", ["R2", "R4", "R5", "R6"], "70s"),
+    ("churn-light", ["R2", "R4"], "70s"),
+    ("hoard", ["R2", "R3"], "70s"),
     ("hoard-pressure", ["R2", "R3"], "60s"),
     ("start-storm", ["R2", "R3"], "60s"),
 ]
