@@ -23,15 +23,16 @@ static void check_errors(const struct config_result *r)
 
 static void check_print(const struct config_result *r)
 {
-    char buf[16384], value[CONFIG_TEXT], again[CONFIG_TEXT];
+    char value[CONFIG_TEXT], again[CONFIG_TEXT], *buf = NULL;
     struct config_result back;
-    FILE *f = fmemopen(buf, sizeof(buf), "w");
+    size_t len = 0;
+    FILE *f = open_memstream(&buf, &len);
 
     require(f != NULL);
     config_print(r, f);
     require(fclose(f) == 0);
     config_result_init(&back);
-    require(config_parse("printed", buf, strlen(buf), &back) == 0);
+    require(config_parse("printed", buf, len, &back) == 0);
     require(back.n_errors == 0);
     for (size_t i = 0; i < CONFIG_KEYS; i++) {
         const struct config_key *k = &config_table[i];
@@ -39,6 +40,7 @@ static void check_print(const struct config_result *r)
                        config_format(k, &back.params, again)) == 0);
     }
     config_result_done(&back);
+    free(buf);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
