@@ -16,7 +16,7 @@
 /* Public reports of trouble with the lists, and what pcptuned does in each. What it does not do,
  * though one could ask for it, is listed in src/sim/README.md. */
 
-#define GIB 1024 /* MiB */
+#define GIB UINT64_C(1024) /* MiB */
 
 static struct rig r;
 
@@ -61,7 +61,7 @@ static void churn(unsigned seconds, uint64_t pages_per_s)
         r.truth.pgfree += pages_per_s / 10;
         r.truth.pgalloc += pages_per_s / 10;
         r.truth.pgfault += pages_per_s / 10;
-        r.truth.nr_anon = (UINT64_C(900) << 30 >> 12) - i % 2 * 1000;
+        r.truth.nr_anon = (UINT64_C(900) << 30 >> 12) - UINT64_C(1000) * (i % 2);
         assert_int_equal(rig_look(&r), PLAN_NONE);
     }
 }
@@ -157,9 +157,9 @@ static void starts(unsigned ms, unsigned back)
 {
     for (unsigned i = 0; i < ms / 20; i++) {
         r.now += 20 * MS;
-        r.truth.pgalloc += 1200 * PAGES_PER_MIB;
-        r.truth.pgfault += 1200 * PAGES_PER_MIB;
-        r.truth.pgfree += 12 * back * PAGES_PER_MIB;
+        r.truth.pgalloc += UINT64_C(1200) * PAGES_PER_MIB;
+        r.truth.pgfault += UINT64_C(1200) * PAGES_PER_MIB;
+        r.truth.pgfree += UINT64_C(12) * back * PAGES_PER_MIB;
         rig_look(&r);
     }
 }

@@ -51,7 +51,7 @@ static void test_seen_and_met(void **state)
 
     for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
         start_on(table[i].machine);
-        look_after(10 * SECOND, 10 * 20000, 0); /* the slow tick: worth a closer look */
+        look_after(10 * SECOND, 200000, 0); /* the slow tick: worth a closer look */
         assert_int_equal(r.sets, 0);
         assert_true(r.plan.wake_at <= r.now + 20 * MS);
         for (unsigned k = 0; k < 5; k++)
@@ -142,7 +142,7 @@ static void test_restart(void **state)
     start_on(&MACHINE_R4);
     rig_exits(&r, 0, 18, 6144, -1, 0);
     rig_step(&r);
-    rig_freed(&r, 18 * 6144);
+    rig_freed(&r, UINT64_C(18) * 6144);
     rig_pass(&r, 50 * MS);
     rig_gone(&r, 0, 18, 0);
     rig_look(&r);
@@ -179,7 +179,7 @@ static void test_exits_take_over(void **state)
     rig_step(&r);
     assert_int_equal(engine_storm(r.engine), id + 1);
     assert_int_equal(r.sets, 1); /* the lists are as short as they get */
-    rig_freed(&r, 100 * 1024);
+    rig_freed(&r, 102400);
     rig_pass(&r, 5 * MS);
     rig_gone(&r, 0, 100, 0);
     rig_look(&r);
