@@ -44,6 +44,11 @@ struct bus {
 
 /* object.c: adds the object to a connection, with the checks that each message passes. */
 int bus_add_object(struct bus *b, sd_bus *bus);
+/* For a connection to which an object at path could not be added. Where memory runs out on the way
+ * there sd-bus (systemd 252) keeps the nodes above it, and aborts the process when it frees a
+ * connection that has nodes. Another object at path takes them along; where not even that can be
+ * had the connection is closed and never freed. Returns NULL. */
+sd_bus *bus_discard(sd_bus *bus, const char *path);
 void bus_look(struct bus *b);
 
 /* call.c */

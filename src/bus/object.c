@@ -208,3 +208,21 @@ int bus_add_object(struct bus *b, sd_bus *bus)
 
     return r < 0 ? r : sd_bus_add_filter(bus, NULL, on_message, b);
 }
+
+static int nothing(sd_bus_message *m, void *arg, sd_bus_error *e)
+{
+    (void)m, (void)arg, (void)e;
+    return 0;
+}
+
+sd_bus *bus_discard(sd_bus *bus, const char *path)
+{
+    sd_bus_slot *slot = NULL;
+
+    if (sd_bus_add_object(bus, &slot, path, nothing, NULL) < 0) {
+        sd_bus_close(bus);
+        return NULL;
+    }
+    sd_bus_slot_unref(slot);
+    return sd_bus_close_unref(bus);
+}

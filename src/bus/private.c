@@ -131,13 +131,20 @@ static const sd_bus_vtable daemon_vtable[] = {
     SD_BUS_VTABLE_END,
 };
 
-static int add_objects(struct bus *b, sd_bus *bus)
-{
-    int r = bus_add_object(b, bus);
+#define DAEMON_PATH "/org/freedesktop/DBus"
 
-    return r < 0 ? r
-                 : sd_bus_add_object_vtable(bus, NULL, "/org/freedesktop/DBus",
-                                            "org.freedesktop.DBus", daemon_vtable, b);
+static int add_objects(struct bus *b, struct client *c)
+{
+    int r = bus_add_object(b, c->bus);
+    if (r < 0) {
+        c->bus = bus_discard(c->bus, API_PATH);
+        return r;
+    }
+    r = sd_bus_add_object_vtable(c->bus, NULL, DAEMON_PATH, "org.freedesktop.DBus", daemon_vtable,
+                                 b);
+    if (r < 0)
+        c->bus = bus_discard(c->bus, DAEMON_PATH);
+    return r;
 }
 
 /* sd-bus asks for 8 MB a connection (SNDBUF_SIZE), which whoever does not read would fill. */
@@ -172,7 +179,7 @@ static int serve(struct bus *b, struct client *c, int fd)
     (void)sd_bus_set_description(c->bus, "private");
     r = set_server(c->bus, fd); /* the descriptor is the connection's now */
     if (r >= 0)
-        r = add_objects(b, c->bus);
+        r = add_objects(b, c);
     if (r >= 0)
         r = sd_bus_match_signal(c->bus, NULL, "org.freedesktop.DBus.Local",
                                 "/org/freedesktop/DBus/Local", "org.freedesktop.DBus.Local",

@@ -108,6 +108,15 @@ static int start(sd_bus *bus)
     return r < 0 ? r : sd_bus_start(bus);
 }
 
+static int add_object(struct bus *b)
+{
+    int r = bus_add_object(b, b->system);
+
+    if (r < 0)
+        b->system = bus_discard(b->system, API_PATH);
+    return r;
+}
+
 static int open_system(struct bus *b)
 {
     int r = sd_bus_new(&b->system);
@@ -116,7 +125,7 @@ static int open_system(struct bus *b)
     (void)sd_bus_set_description(b->system, "system");
     r = start(b->system);
     if (r >= 0)
-        r = bus_add_object(b, b->system);
+        r = add_object(b);
     if (r >= 0)
         r = sd_bus_match_signal_async(b->system, NULL, "org.freedesktop.DBus.Local",
                                       "/org/freedesktop/DBus/Local", "org.freedesktop.DBus.Local",
