@@ -36,6 +36,10 @@ static void fill_why(const struct step *x, const struct threat *t, const struct 
         .loss = c->loss,
         .writes_left = budget_left(&x->e->budget, x->p->writes_per_hour, x->now),
     };
+    if (t->path == PCP_ALLOC && t->b > 0) { /* planned for all CPUs: told for those that are seen */
+        w->n_planned = t->n;
+        w->w_after = t->w / t->b * c->b_after;
+    }
     storm_evidence(&x->e->storm, x->now, w);
     memcpy(w->group, x->est.group, sizeof(w->group));
 }

@@ -61,6 +61,8 @@ static void test_seen_and_met(void **state)
             assert_true(r.acted.why.starting);
             assert_int_equal(r.acted.why.b_before, table[i].b);
             assert_true(r.acted.why.b_after < 500 && r.acted.why.n_now >= 20);
+            assert_true(r.acted.why.n_planned == r.acted.why.n_now);
+            assert_true(r.acted.why.w_after < r.acted.why.w_before / 4);
             assert_int_equal(engine_get_state(r.engine), ENGINE_TUNED);
             look_after(200 * MS, 1, 1); /* they are done */
             assert_int_equal(engine_get_state(r.engine), ENGINE_HOLD);
