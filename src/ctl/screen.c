@@ -188,7 +188,7 @@ static int draw_zones(const struct view *v, int y)
 
     attron(A_BOLD);
     put(y, 0, "%4s %-8s %10s %5s  pages in the CPUs' lists, of their high", "NODE", "ZONE",
-        "MANage_of(t->since_usec, v->now_usec, age)D", "LISTS");
+        "MANAGED", "LISTS");
     attroff(A_BOLD);
     y++;
     for (uint32_t i = 0; i < MIN(t->n_zones, most); i++)
@@ -199,13 +199,50 @@ static int draw_zones(const struct view *v, int y)
     return y + 2;
 }
 
+/* How much of the text goes on a line: up to a space, if there is one. */
+static int piece(const char *text, int width)
+{
+    int length = (int)strlen(text), at = width;
+
+    if (length <= width)
+        return length;
+    while (at > 0 && text[at] != ' ')
+        at--;
+    return at > 0 ? at : width;
+}
+
+/* Beside its time, over as many lines as it takes, which it returns; y -1: only counts them. */
+static int draw_event(const struct view_event *e, int y, int width)
+{
+    const char *text = e->text;
+    int lines = 0;
+
+    do {
+        int n = piece(text, width);
+        if (y >= 0)
+            put(y + lines, 0, "%8s %.*s", lines == 0 ? e->when : "", n, text);
+        lines++;
+        text += n;
+        text += *text == ' ';
+    } while (*text);
+    return lines;
+}
+
+/* The newest that fit; the last line is for keys. */
 static void draw_events(const struct view *v, int y)
 {
-    int room = LINES - y - 1;
-    uint32_t n = room > 0 ? MIN(v->n_events, (uint32_t)room) : 0;
+    int room = LINES - y - 1, width = MAX(COLS - (int)strlen("18:00:01 "), 10);
+    uint32_t first = v->n_events;
 
-    for (uint32_t i = v->n_events - n; i < v->n_events; i++)
-        put(y++, 0, "%s %s", v->events[i].when, v->events[i].text);
+    while (first > 0) {
+        int lines = draw_event(&v->events[first - 1], -1, width);
+        if (lines > room)
+            break;
+        room -= lines;
+        first--;
+    }
+    for (uint32_t i = first; i < v->n_events; i++)
+        y += draw_event(&v->events[i], y, width);
 }
 
 void screen_draw(const struct view *v)

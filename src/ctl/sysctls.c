@@ -29,21 +29,26 @@ static const struct journal_entry *journalled(const struct witness *w, enum knob
     return w->undo.kind == UNDO_HELD && e->held ? e : NULL;
 }
 
-/* What pcptuned has written must be in the journal, and be there still. A dry run says what it
- * would have written, and that is not there. */
+/* In a dry run it may tell a value that it only would have written. */
+static bool tells_truth(const struct told *t)
+{
+    return strcmp(t->mode, "apply") == 0;
+}
+
+/* What pcptuned has written must be in the journal, and be there still. */
 static enum verdict told_verdict(const struct witness *w, enum knob_id k, const struct told_knob *t,
                                  int *ret_expected)
 {
     const struct journal_entry *e = journalled(w, k);
-    bool tuned = strcmp(t->owner, "pcptuned") == 0 && t->original >= 0;
 
+    if (!e && !tells_truth(w->told))
+        return VERDICT_AS_BELIEVED;
     *ret_expected = t->value;
     if (e && journal_ours(e, w->now.value[k]))
         return VERDICT_AS_BELIEVED;
     if (t->value >= 0 && t->value != w->now.value[k])
         return VERDICT_DIFFERS;
-    return tuned && !e && strcmp(w->told->mode, "apply") == 0 ? VERDICT_UNDO_LOST
-                                                              : VERDICT_AS_BELIEVED;
+    return strcmp(t->owner, "pcptuned") == 0 && !e ? VERDICT_UNDO_LOST : VERDICT_AS_BELIEVED;
 }
 
 enum verdict sysctl_verdict(const struct witness *w, enum knob_id k, int *ret_expected)
@@ -82,9 +87,12 @@ const char *sysctl_owner(const struct witness *w, enum knob_id k)
 {
     const struct told_knob *t = told_knob(w->told, k);
     const struct journal_entry *e = journalled(w, k);
+    int expected;
 
     if (w->known && !w->now.has[k])
         return "none";
+    if (t && w->known && told_verdict(w, k, t, &expected) == VERDICT_DIFFERS)
+        return "foreign";
     if (t)
         return t->owner;
     if (!w->known)

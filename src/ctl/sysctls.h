@@ -31,8 +31,9 @@ enum verdict sysctl_verdict(const struct witness *w, enum knob_id k, int *ret_ex
 /* The worst of them and of the journal. */
 enum verdict witness_verdict(const struct witness *w);
 
-/* Who the value belongs to, as pcptuned says, else as the value tells: "kernel-default",
- * "administrator", "left-behind", "unknown", "none" for a sysctl that does not exist. */
+/* Who the value belongs to: as pcptuned says, unless it is another one than it knows of
+ * ("foreign"); without it, as the value tells: "kernel-default", "administrator", "left-behind",
+ * "unknown", "none" for a sysctl that does not exist. */
 const char *sysctl_owner(const struct witness *w, enum knob_id k);
 
 /* pcptuned's row of that sysctl. NULL: none. */

@@ -70,10 +70,13 @@ class DryRun(DaemonCase):
                             and NAME not in x and "pcp_batch" not in x and "storms" not in x), text)
 
     def test_events_are_those_of_the_log(self):
-        self.storm()
-        until(lambda: '"event":"restored"' in read(self.log))
-        told, logged = self.ctl("events", "--json").stdout, read(self.log)
-        self.assertEqual(told.splitlines(), logged.splitlines()[:len(told.splitlines())])
+        def restored():
+            self.storm()
+            return '"event":"restored"' in read(self.log)
+        until(restored)
+        told, logged = self.ctl("events", "--json").stdout, iter(read(self.log).splitlines())
+        for line in told.splitlines():
+            self.assertIn(line, logged) # and in this order
         text = self.ctl("events").stdout
         self.assertEqual(len(text.splitlines()), len(told.splitlines()))
         for shown, event in zip(text.splitlines(), lines(told)):
@@ -222,11 +225,13 @@ class Apply(DaemonCase):
         return done.returncode, said["verdict"], said["undo"], said["sysctls"][0]["owner"]
 
     def tuned(self):
-        self.storm()
-        return until(lambda: read(self.knob) != "0\n" and read(self.knob))
+        """On busy CPUs the freeing may begin too late to be believed; the next storm is."""
+        def value():
+            self.storm()
+            return read(self.knob) != "0\n" and read(self.knob)
+        return until(value)
 
     def test_tuned_and_restored(self):
-        self.assertEqual(self.verify(), (0, "as-believed", "none", "kernel-default"))
         value = self.tuned()
         self.assertEqual(self.verify(), (0, "as-believed", "held", "pcptuned"))
         said = json.loads(self.ctl("status", "--json").stdout)
@@ -248,7 +253,7 @@ class Apply(DaemonCase):
     def test_foreign_write(self):
         self.tuned()
         self.path("knob", "64\n")
-        self.assertEqual(self.verify()[:2], (10, "differs"))
+        self.assertEqual(self.verify(), (10, "differs", "held", "foreign"))
         self.assertIn("somebody else wrote it", self.ctl("verify").stdout)
         self.ctl("restore")
         self.assertEqual(read(self.knob), "64\n")
