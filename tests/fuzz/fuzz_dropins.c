@@ -84,7 +84,7 @@ static void clear_dir(const char *dir)
 static void write_text(const char *path, struct take *in)
 {
     size_t len = take_bytes(in, 1);
-    FILE *f = fopen(path, "we");
+    FILE *f = fopen(path, "wxe"); /* never what is there: a FIFO would hold us up */
 
     if (!f)
         return;
