@@ -12,7 +12,7 @@ enum control {
     CLOCK_OFFSET,        /* ns that all clocks are ahead */
     RECV_ERRNO,          /* of the next reads of an exit socket, */
     RECV_ERRNO_TIMES,    /* so many of them */
-    FEED_PID,            /* messages of "faultfeed" are told to be of this process */
+    FEED_PID,            /* messages of FAULT_FEED=NAME are told to be of this process */
     FEED_KB,             /* with so much memory */
     FEED_ONLY,           /* messages of others but pcptuned's own children are swallowed */
     STATS_VERSION,       /* of struct taskstats, in all messages */
