@@ -210,7 +210,7 @@ static int set_path(const struct config_key *k, const char *value, struct params
     if (strlen(value) > k->max)
         return -ERANGE;
     memset(field, 0, k->size);
-    memcpy(field, value, strlen(value));
+    memcpy(field, value, strlen(value) + 1);
     return 0;
 }
 

@@ -26,7 +26,7 @@ uint32_t batch_least(uint32_t b_before, uint32_t max_loss)
 {
     uint64_t loss = max_loss > 10000 ? 10000 : max_loss;
     uint64_t above = K_TYPICAL * (uint64_t)b_before * (10000 - loss);
-    uint64_t below = 100 * loss * b_before + 10000 * K_TYPICAL;
+    uint64_t below = 100 * loss * b_before + UINT64_C(10000) * K_TYPICAL;
 
     uint64_t least = (above + below - 1) / below;
     return least < b_before ? (uint32_t)least : b_before;
