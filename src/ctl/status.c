@@ -22,28 +22,39 @@ static const char *ago(uint64_t usec, char buf[static UNITS_BUF])
     return secs > 0 ? format_duration(secs * NSEC_PER_SEC, buf) : "0s";
 }
 
+/* Why none of the knobs is pcptuned's to tune; NULL where one is. */
+static const char *not_ours(const struct told *t)
+{
+    const char *why = "only reports: this kernel has no sysctl to tune";
+
+    for (uint32_t i = 0; i < t->n_knobs; i++) {
+        const struct told_knob *k = &t->knobs[i];
+        if (!k->exists)
+            continue;
+        if (strcmp(k->owner, "administrator") == 0)
+            why = "only reports, unless Pinned=tune: the sysctl was set before it came";
+        else if (strcmp(k->owner, "foreign") == 0)
+            why = "only reports: somebody else wrote the sysctl; see pcptunectl re-arm --help";
+        else
+            return NULL;
+    }
+    return why;
+}
+
 /* Whether it does what it was installed for, in one sentence; *ret_good says so. */
 static const char *working(const struct told *t, bool *ret_good)
 {
-    bool any = false, ours = false;
+    const char *why = not_ours(t);
 
     *ret_good = false;
     if (strcmp(t->mode, "off") == 0)
         return "does nothing: its mode is off";
-    for (uint32_t i = 0; i < t->n_knobs; i++) {
-        const struct told_knob *k = &t->knobs[i];
-        any = any || k->exists;
-        ours = ours || (k->exists && strcmp(k->owner, "foreign") != 0 &&
-                        strcmp(k->owner, "administrator") != 0);
-    }
-    if (!any)
-        return "only reports: this kernel has no sysctl to tune";
     if (strcmp(t->mode, "dry-run") == 0)
         return "only reports what it would do: its mode is dry-run";
     if (strcmp(t->state, "refused") == 0)
         return "only reports: the kernel refuses its writes; see pcptunectl events";
-    if (!ours || strcmp(t->state, "yielded") == 0)
-        return "only reports: the sysctl is somebody else's; see pcptunectl re-arm --help";
+    if (why)
+        return why;
     *ret_good = true;
     return "works: what waits longer than the target in a storm is tuned";
 }

@@ -206,6 +206,19 @@ class SystemBus(DaemonCase):
                 bus.terminate()
 
 
+@need_fake
+class Pinned(DaemonCase):
+    def test_administrators_value(self):
+        """Respected by default, and that is said."""
+        self.fake_knob(64)
+        self.start()
+        said = until(lambda: [s for s in [json.loads(self.ctl("status", "--json").stdout)]
+                              if s["sysctls"][0]["value"] == 64])[0]
+        self.assertEqual((said["sysctls"][0]["owner"], said["working"]), ("administrator", False))
+        self.assertIn("unless Pinned=tune", self.ctl("status").stdout)
+        self.assertEqual(self.ctl("verify").returncode, 0)
+
+
 # Tuned for as long as a test looks at it.
 SLOW = SENSITIVE.replace("Hold=300ms", "Hold=1min")
 
@@ -219,17 +232,11 @@ class Apply(DaemonCase):
         self.start(config=SLOW)
 
     def verify(self):
-        done = self.ctl("verify", "--json")
+        config = f"--config={self.settings}" # for its patience
+        done = self.ctl("verify", "--json", config)
         said = json.loads(done.stdout)
-        self.assertEqual(self.ctl("verify").returncode, done.returncode)
+        self.assertEqual(self.ctl("verify", config).returncode, done.returncode, done.stderr)
         return done.returncode, said["verdict"], said["undo"], said["sysctls"][0]["owner"]
-
-    def tuned(self):
-        """On busy CPUs the freeing may begin too late to be believed; the next storm is."""
-        def value():
-            self.storm()
-            return read(self.knob) != "0\n" and read(self.knob)
-        return until(value)
 
     def test_tuned_and_restored(self):
         value = self.tuned()

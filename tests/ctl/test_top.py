@@ -72,7 +72,7 @@ class Tmux(DaemonCase):
         self.assertRegex("\n".join(calm), rf"{NAME} = \d") # somebody's storm may be on
         self.assertRegex("\n".join(calm), r"0 Normal +\d+ +\d+ \[[| ]+\] +\d+ of \d+")
         self.assertIn("NODE ZONE        MANAGED LISTS  pages in the CPUs' lists", "\n".join(calm))
-        self.storm()
+        self.tuned()
         storm = self.shows(rf"{NAME} = [1-9]\d*, originally 0 \(pcptuned\)")
         self.assertRegex("\n".join(storm), r"worst [0-9.]+[nu]s")
         storm = self.shows(r"\d\d:\d\d:\d\d storm \d+: vm.percpu_pagelist_high_fraction 0 -> ")
