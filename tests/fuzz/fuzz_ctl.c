@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdio.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -21,6 +22,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static int listener;
 static char address[64];
+static sem_t served;        /* a connection is over */
 static struct take answers; /* of the server's thread while a verb waits for it */
 
 /* --- answers ---------------------------------------------------------------------------------- */
@@ -233,8 +235,10 @@ static void *server(void *arg)
 {
     for (;;) {
         int fd = accept(listener, NULL, NULL);
-        if (fd >= 0)
-            serve(fd);
+        if (fd < 0)
+            continue;
+        serve(fd);
+        sem_post(&served);
     }
     return arg;
 }
@@ -250,7 +254,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     socklen_t len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
     listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     require(listener >= 0 && bind(listener, (const struct sockaddr *)&sa, len) == 0 &&
-            listen(listener, 8) == 0);
+            listen(listener, 8) == 0 && sem_init(&served, 0, 0) == 0);
     require(pthread_create(&thread, NULL, server, NULL) == 0);
     return 0;
 }
@@ -274,6 +278,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     answers = in;
     (void)(what < 6 ? verb_status : verb_events)(&call);
+    while (sem_wait(&served) < 0) /* it may still be reading the input */
+        ;
     fflush(stdout);
     return 0;
 }
