@@ -35,10 +35,11 @@ struct daemon {
     struct engine *engine;
     struct jobs *jobs;
 
-    enum engine_state state; /* as last seen */
-    bool stormed;            /* zoneinfo is to be read again when all is calm */
-    bool found;              /* the engine knows what the sysctls were at the start */
-    bool unrecovered;        /* what a predecessor left could not be restored: tried at each tick */
+    enum engine_state state; /* as systemd was told */
+    nsec_t state_told;
+    bool stormed;     /* zoneinfo is to be read again when all is calm */
+    bool found;       /* the engine knows what the sysctls were at the start */
+    bool unrecovered; /* what a predecessor left could not be restored: tried at each tick */
     bool hang_told;
     bool unreadable; /* the last reading of the sysctls failed, and that was told */
     nsec_t hang_since, read_at;
@@ -64,7 +65,7 @@ void daemon_tell_foreign(struct daemon *d, const struct outcome *o);
 void daemon_tell_failure(struct daemon *d, const struct outcome *o);
 void daemon_tell_bus(void *arg, enum event_level level, const char *text);
 void daemon_tell_status(struct daemon *d);
-void daemon_tell_ready(const struct daemon *d);
+void daemon_tell_ready(struct daemon *d);
 
 /* step.c */
 void daemon_submit(struct daemon *d, const struct job *job);

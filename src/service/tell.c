@@ -114,18 +114,23 @@ void daemon_tell_failure(struct daemon *d, const struct outcome *o)
                      strerror(-o->error));
 }
 
+/* At most once a second, at the latest with the next tick: exits one by one change the state twice
+ * each, and systemd, which reads this, has other work in a storm. */
 void daemon_tell_status(struct daemon *d)
 {
     enum engine_state state = engine_get_state(d->engine);
+    nsec_t now = clock_monotonic();
 
-    if (state == d->state)
+    if (state == d->state || now - d->state_told < NSEC_PER_SEC)
         return;
     d->state = state;
+    d->state_told = now;
     sd_notifyf(0, "STATUS=%s (mode %s)", engine_state_name(state), mode_name(d->params.mode));
 }
 
-void daemon_tell_ready(const struct daemon *d)
+void daemon_tell_ready(struct daemon *d)
 {
+    d->state = engine_get_state(d->engine);
     sd_notifyf(0, "READY=1\nSTATUS=%s (mode %s)", engine_state_name(d->state),
                mode_name(d->params.mode));
 }
