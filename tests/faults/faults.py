@@ -231,7 +231,13 @@ class Fault:
         children = self.begin()
         self.find("^storm ", None, after, 1)
         self.finish(children)
+
+    def calm_again(self):
+        """After FEED_ONLY=0: whoever else exits on this machine is no storm of ours any more."""
+        self.control["FEED_ONLY"] = 1
         self.wait(lambda: self.value() == 0, "the sysctl was not restored")
+        time.sleep(0.2)
+        self.storm()
 
     def exits_seen(self):
         """As it tells at its end."""
@@ -1007,12 +1013,37 @@ def no_memory_for_clients(f):
 def fork_bomb(f):
     f.control["FEED_ONLY"] = 0
     f.start()
-    bomb = subprocess.Popen([FEED, "bomb", "5000"])
-    while bomb.poll() is None:
-        f.storm()
-    check(bomb.returncode == 0, "the bomb failed")
-    f.storm()
+    with subprocess.Popen([FEED, "bomb", "5000"]) as bomb:
+        while bomb.poll() is None:
+            f.storm_seen()
+    f.calm_again()
     f.end()
+    check(f.exits_seen() > 1000, "the exits were not told")
+    return f.line("^stopped")
+
+
+@fault("thousands of large exits one by one", "everything; systemd is told the state once a second",
+       alone=True)
+def one_by_one(f):
+    f.control["FEED_ONLY"] = 0
+    told = []
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:
+        systemd.bind(f.path("notify"))
+        systemd.setblocking(False)
+        f.env["NOTIFY_SOCKET"] = f.path("notify")
+        f.start()
+        began = time.monotonic()
+        with subprocess.Popen([FEED, "bomb", "2000"]) as bomb:
+            while bomb.poll() is None or time.monotonic() - began < 2:
+                try:
+                    told.append(systemd.recv(4096))
+                except BlockingIOError:
+                    time.sleep(0.001)
+        took = time.monotonic() - began
+        f.calm_again()
+        f.end()
+    status = sum(b"STATUS=" in t for t in told)
+    check(1 <= status <= took + 3, f"systemd was told the state {status} times in {took:.1f} s")
     return f.line("^stopped")
 
 
