@@ -154,7 +154,7 @@ static int open_socket(struct exitsock *s, unsigned node)
         return -ENOMEM;
     s->sock[node] = sock;
     nl_socket_disable_seq_check(sock); /* messages of exits are numbered by CPU */
-    errno = 0; /* it says more than the library: EMFILE, EAFNOSUPPORT */
+    errno = 0;                         /* it says more than the library: EMFILE, EAFNOSUPPORT */
     int r = genl_connect(sock);
     if (r < 0)
         return errno > 0 ? -errno : errno_of(r);
