@@ -674,7 +674,8 @@ def fill(path):
 
 # --- the state directory -------------------------------------------------------------------------
 
-@fault("killed within a storm, and the next start cannot restore yet", "it is tried again at each tick")
+@fault("killed within a storm, and the next start cannot restore yet",
+       "it is tried again at each tick")
 def killed_and_refused(f):
     f.start()
     children = f.begin()
@@ -694,7 +695,8 @@ def killed_and_refused(f):
     return text
 
 
-@fault("state directory full (ENOSPC)", "nothing is changed that could not be undone; then storms are tamed again")
+@fault("state directory full (ENOSPC)",
+       "nothing is changed that could not be undone; then storms are tamed again")
 def state_full(f):
     os.mkdir(f.state)
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k,mode=755", "none", f.state], check=True)
@@ -847,7 +849,7 @@ UP = "^pcptuned .*, mode |^the sysctls cannot be read"
 
 
 def sweep(numbers, attempt):
-    """Attempts with each number, some at a time; the messages of those that ended, by their text."""
+    """What came of the attempts with each number, some at a time."""
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
         return list(pool.map(attempt, numbers))
 
@@ -880,7 +882,8 @@ def with_descriptors(n):
         f.close()
 
 
-@fault("out of descriptors (RLIMIT_NOFILE 8 to 40, each)", "it starts with what it got, or ends with 1 and says why")
+@fault("out of descriptors (RLIMIT_NOFILE 8 to 40, each)",
+       "it starts with what it got, or ends with 1 and says why")
 def descriptors(f):
     done = sweep(range(8, 41), with_descriptors)
     check(any(up for up, _ in done), "none was enough")
@@ -924,7 +927,8 @@ def starved(n, rest):
         f.close()
 
 
-@fault("out of memory: each allocation of the start fails", "it starts with less, or ends with 1 and says why")
+@fault("out of memory: each allocation of the start fails",
+       "it starts with less, or ends with 1 and says why")
 def allocations(f):
     f.start()
     f.end()
@@ -934,7 +938,8 @@ def allocations(f):
     return summary(done)
 
 
-@fault("out of memory: nothing can be had from the nth allocation on", "it starts with less, or ends with 1")
+@fault("out of memory: nothing can be had from the nth allocation on",
+       "it starts with less, or ends with 1")
 def allocations_rest(f):
     f.start()
     f.end()
@@ -949,7 +954,8 @@ def summary(done):
             f"{silent} end without a word)")
 
 
-@fault("out of memory within a storm", "the reaction needs none: not one allocation from message to write")
+@fault("out of memory within a storm",
+       "the reaction needs none: not one allocation from message to write")
 def no_memory_in_storm(f):
     f.start()
     f.storm(1)
@@ -1067,7 +1073,8 @@ def pid_reuse(f):
     return f.line("^stopped")
 
 
-@fault("the process id went to another run of the same program", "it is waited for until TaskTimeout=")
+@fault("the process id went to another run of the same program",
+       "it is waited for until TaskTimeout=")
 def pid_reuse_same(f):
     f.start(SETTINGS.replace("[Storm]\n", "[Storm]\nTaskTimeout=1s\n"))
     children = f.begin()
@@ -1187,7 +1194,8 @@ def journal_gone(f):
 
 # --- privileges ----------------------------------------------------------------------------------
 
-@fault("root in a container (unshare -Ur): the sysctl is not its own", "storms are reported as a dry run")
+@fault("root in a container (unshare -Ur): the sysctl is not its own",
+       "storms are reported as a dry run")
 def container(f):
     f.wrap = ["unshare", "--user", "--map-root-user"]
     os.chmod(f.knob, 0o644)
