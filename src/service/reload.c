@@ -89,6 +89,16 @@ static void take_next(struct daemon *d)
     daemon_tell_ready(d);
 }
 
+static void end(struct daemon *d)
+{
+    if (d->unrecovered) {
+        daemon_tell(d, EVENT_STOPPED, LEVEL_ERROR,
+                    "what a predecessor left could not be restored; run pcptuned --restore");
+        d->exit_code = EXIT_FAILURE;
+    }
+    sd_event_exit(d->event, d->exit_code);
+}
+
 /* First everything goes back. */
 static void end_or_renew(struct daemon *d, const struct plan *p)
 {
@@ -101,7 +111,7 @@ static void end_or_renew(struct daemon *d, const struct plan *p)
                       "the kernel did not take an original back; it is tried again");
         daemon_arm(d, p->wake_at); /* at an end, until the patience is over */
     } else if (d->stopping) {
-        sd_event_exit(d->event, d->exit_code);
+        end(d);
     } else {
         take_next(d);
     }
