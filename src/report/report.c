@@ -78,9 +78,12 @@ static void write_all(int fd, const char *s, size_t len)
 
 static void write_json(const struct event *e)
 {
+    static const char lost[] = "pcptuned: an event is lost, out of memory\n";
     _cleanup_free_ char *text = report_json(e);
-    if (!text)
+    if (!text) {
+        write_all(STDERR_FILENO, lost, sizeof(lost) - 1);
         return;
+    }
     size_t len = strlen(text);
     text[len] = '\n'; /* in place of the NUL, so that it is one write */
     write_all(STDOUT_FILENO, text, len + 1);
