@@ -43,7 +43,8 @@
  * "pcptuned", "foreign" (written by somebody since) Signals a(sbs) c     name, available, detail
  * ("" or what is missing and why) TasksInFlight u, PagesToCome t (0 in calm) PagesPerHold u       b
  * as the knobs and lists are now; 0: not known WaitNSec t           W as it is now; 0 in calm
- *   Pressure a(sdd)      "memory" and "cpu": some avg10, full avg10, in percent
+ *   Pressure a(sdd)      "memory" and "cpu": some avg10, full avg10, in percent, at the last slow
+ *                        tick
  *   Zones a(ustutuuu)    node, zone, managed, lists (CPUs), pages in all lists, and of the longest
  *                        list high_min, high_max (equal where high does not float), batch: of the
  *                        daemon's own last reading, which is never made for a client
@@ -53,7 +54,9 @@
  *                        reason s (reason_name()), tuned b, dry_run b, began_usec t
  *                        (CLOCK_REALTIME), duration_nsec t (0: it is on), reaction_nsec t (from the
  *                        first message to the write; 0: none)
- *   Counters a{st}       status_counter_name(): since the start of the daemon
+ *   LargestTasks u       of all exit storms since the start: most tasks that freed at the same
+ * moment LargestPages t       most pages that one freed Counters a{st}       status_counter_name():
+ * since the start of the daemon
  *
  * Signals
  *   StormBegan(t id, s cgroup, u tasks, t pages, t wait_before_nsec, t wait_after_nsec)

@@ -184,6 +184,8 @@ static const sd_bus_vtable vtable[] = {
     SD_BUS_PROPERTY("Zones", API_TYPE_ZONES, get_zones, 0, 0),
     LIVE("ZonesRead", "t", get_usec, zones_read),
     LIVE("LastStorm", API_TYPE_STORM, get_storm, storm),
+    LIVE("LargestTasks", "u", NULL, largest_tasks),
+    LIVE("LargestPages", "t", NULL, largest_pages),
     LIVE("Counters", API_TYPE_COUNTERS, get_counters, counters),
     METHOD("SetMode", SD_BUS_ARGS("s", mode), SD_BUS_NO_RESULT, bus_call_set_mode, ANYBODY),
     METHOD("Reload", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, bus_call_reload, ANYBODY),

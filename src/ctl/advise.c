@@ -6,6 +6,7 @@
 #include "pcp.h"
 #include "recommend.h"
 #include "term.h"
+#include "told.h"
 #include "units.h"
 #include "verbs.h"
 
@@ -135,17 +136,35 @@ static int print_advice_json(const struct machine *m, const struct params *p,
     return print_json(o);
 }
 
-static int advise(const struct machine *m, const struct params *p, bool json)
+/* What a pcptuned that runs here has seen of this machine's storms. */
+static struct seen seen_here(const struct call *c, const struct machine *m)
+{
+    static struct told t;
+    _cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
+    struct seen seen = {0};
+
+    if (told_ask(c->address, &error, &t) < 0)
+        return seen;
+    if (strcmp(t.release, m->host.release) == 0 && t.largest_tasks > 0)
+        seen = (struct seen){.storms = told_counter(&t, "storms"),
+                             .n_max = t.largest_tasks,
+                             .pages_max = t.largest_pages};
+    told_done(&t);
+    return seen;
+}
+
+static int advise(const struct machine *m, const struct params *p, const struct call *c)
 {
     const struct recommend_input in = {.host = &m->host,
                                        .zones = &m->zones,
                                        .params = p,
                                        .knobs_known = m->knobs_known,
-                                       .knobs = m->originals};
+                                       .knobs = m->originals,
+                                       .seen = seen_here(c, m)};
     struct recommendations list;
 
     recommend(&in, &list);
-    if (json)
+    if (c->json)
         return print_advice_json(m, p, &list);
     print_advice(m, &list);
     return 0;

@@ -187,11 +187,11 @@ static struct json_object *zone_json(const struct account *a)
     return o;
 }
 
-static int explain(const struct machine *m, const struct params *p, bool json)
+static int explain(const struct machine *m, const struct params *p, const struct call *c)
 {
     struct account a;
 
-    if (!json) {
+    if (!c->json) {
         print_explanation(m, p);
         return 0;
     }

@@ -20,7 +20,7 @@ static const struct verb verbs[] = {
      "what it did and why, and whose container it was",
      "The last events that pcptuned remembers, oldest first; older ones are in the journal:\n"
      "journalctl -u pcptuned. With --json one object a line, with the keys of pcptuned(8).\n"},
-    {"recommend", NULL, verb_recommend, LOCAL, "what to set here and why, ready to paste",
+    {"recommend", NULL, verb_recommend, BOTH, "what to set here and why, ready to paste",
      "Often it is to keep the defaults. Needs no pcptuned and changes nothing.\n"},
     {"explain", NULL, verb_explain, LOCAL, "each zone from its pages to the wait W, step by step",
      "This machine's numbers in the kernel's formulas. Needs no pcptuned.\n"},

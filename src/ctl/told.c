@@ -140,6 +140,8 @@ static const struct field fields[] = {
     {"Nodes", "u", offsetof(struct told, nodes), NULL},
     {"MemoryPages", "t", offsetof(struct told, memory_pages), NULL},
     {"TargetWaitNSec", "t", offsetof(struct told, target_wait), NULL},
+    {"LargestTasks", "u", offsetof(struct told, largest_tasks), NULL},
+    {"LargestPages", "t", offsetof(struct told, largest_pages), NULL},
     {"TasksInFlight", "u", offsetof(struct told, tasks), NULL},
     {"PagesToCome", "t", offsetof(struct told, pages_to_come), NULL},
     {"PagesPerHold", "u", offsetof(struct told, pages_per_hold), NULL},
@@ -173,6 +175,15 @@ int told_get(struct client *c, sd_bus_error *ret_error, struct told *ret)
 void told_done(struct told *t)
 {
     t->reply = sd_bus_message_unref(t->reply);
+}
+
+uint64_t told_counter(const struct told *t, const char *name)
+{
+    for (uint32_t i = 0; i < t->n_counters; i++) {
+        if (strcmp(t->counters[i].name, name) == 0)
+            return t->counters[i].value;
+    }
+    return 0;
 }
 
 int told_ask(const char *address, sd_bus_error *ret_error, struct told *ret)

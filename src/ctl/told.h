@@ -47,8 +47,9 @@ struct told_counter {
 struct told {
     sd_bus_message *reply;
     const char *version, *release, *mode, *configured_mode, *state, *regime;
-    uint32_t page_size, cpus, nodes, tasks, pages_per_hold;
-    uint64_t since_usec, memory_pages, target_wait, pages_to_come, wait, zones_read_usec;
+    uint32_t page_size, cpus, nodes, tasks, pages_per_hold, largest_tasks;
+    uint64_t since_usec, memory_pages, target_wait, pages_to_come, wait, zones_read_usec,
+        largest_pages;
     uint32_t n_knobs, n_signals, n_pressures, n_zones, n_counters;
     struct told_knob knobs[TOLD_MAX];
     struct told_signal signals[TOLD_MAX];
@@ -61,6 +62,9 @@ struct told {
 /* Negative errno; *ret_error as of sd-bus. To be freed with told_done() on success. */
 int told_get(struct client *c, sd_bus_error *ret_error, struct told *ret);
 void told_done(struct told *t);
+
+/* 0 where there is no such counter. */
+uint64_t told_counter(const struct told *t, const char *name);
 
 /* Connects, asks and disconnects. 0, or negative errno as client_complain() takes it. */
 int told_ask(const char *address, sd_bus_error *ret_error, struct told *ret);

@@ -41,7 +41,7 @@ int call_config(const struct call *c, struct config_result *ret);
 
 /* Configuration and machine for one of the verbs that need both; run returns 0 or -ENOMEM. */
 int call_local(const struct call *c,
-               int (*run)(const struct machine *m, const struct params *p, bool json));
+               int (*run)(const struct machine *m, const struct params *p, const struct call *c));
 
 /* What they say of the machine: "host", "knobs", "knobs_known", "held", "target_ns",
  * "page_cost_ns". NULL: out of memory. */

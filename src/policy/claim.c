@@ -19,10 +19,14 @@ static bool is_pin(const struct knob_values *v, unsigned k)
 
 void claim_found(struct claim *c, const struct knob_values *found)
 {
-    for (unsigned k = 0; k < KNOB_MAX; k++) {
-        if (found->has[k] && !c->original.has[k])
-            c->pinned[k] = is_pin(found, k);
-    }
+    for (unsigned k = 0; k < KNOB_MAX; k++)
+        c->pinned[k] = is_pin(found, k);
+}
+
+void claim_seen(struct claim *c, const struct knob_values *now)
+{
+    for (unsigned k = 0; k < KNOB_MAX; k++)
+        c->pinned[k] &= c->original.has[k] || is_pin(now, k);
 }
 
 /* Of several knobs the outcome names one, the gravest: a second one that the actuator has let go

@@ -19,8 +19,11 @@ struct claim {
     uint64_t yielded_at;
 };
 
-/* The knobs were read: of those that are not ours, what is not the kernel's default is pinned. */
+/* The knobs were read at start: what is not the kernel's default is pinned. */
 void claim_found(struct claim *c, const struct knob_values *found);
+
+/* They were read again: a pin is over once the default is back. */
+void claim_seen(struct claim *c, const struct knob_values *now);
 
 /* Takes in what an outcome says of each knob. */
 void claim_outcome(struct claim *c, const struct params *p, const struct outcome *o, uint64_t now);

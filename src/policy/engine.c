@@ -60,6 +60,11 @@ void engine_found(struct engine *e, const struct knob_values *found)
     claim_found(&e->claim, found);
 }
 
+void engine_seen(struct engine *e, const struct knob_values *now)
+{
+    claim_seen(&e->claim, now);
+}
+
 void engine_rearm(struct engine *e)
 {
     claim_rearm(&e->claim);

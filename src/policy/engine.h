@@ -38,9 +38,12 @@ void engine_step(struct engine *e, const struct params *p, const struct snapshot
 void engine_outcome(struct engine *e, const struct params *p, const struct outcome *o,
                     uint64_t now);
 
-/* The knobs were read, at start (after recovery) or since: a value that is not the kernel's
- * default, of a knob that is not ours, is somebody's pin, for as long as it is found there. */
+/* The knobs were read at start (after recovery): a value that is not the kernel's default is
+ * somebody's pin. */
 void engine_found(struct engine *e, const struct knob_values *found);
+
+/* They were read again in calm: a pin is over once the default is back. */
+void engine_seen(struct engine *e, const struct knob_values *now);
 
 /* The operator's command: take yielded or refused knobs up again. */
 void engine_rearm(struct engine *e);

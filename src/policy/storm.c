@@ -13,6 +13,10 @@
 /* A task that frees at all frees 7000 pages a millisecond; under three times as many runnable
  * tasks as CPUs it still had its turn after 12 ms. What has freed nothing by then is no storm. */
 #define DOUBT_AFTER (12 * MSEC)
+/* ... but beside many more, where somebody waits for a CPU nearly all the time, it had none for far
+ * longer: by a load of 10 on 2 CPUs every other storm was taken for a false alarm. */
+#define CPU_FULL 8000 /* avg10 of PSI cpu some, 1/100 of a percent */
+#define DOUBT_LATE (100 * MSEC)
 #define DOUBT_BASE (8 * MSEC) /* at least so long must the measurement have lasted */
 #define PROOF_PAGES 16384     /* 64 MiB that went, or a quarter of what was announced */
 #define PROOF_SHARE 4
@@ -68,6 +72,12 @@ static void leave_out(struct storm *st, const struct snapshot *s, const struct e
     st->bounded_before = est->bounded_total - est->bounded;
 }
 
+static uint64_t doubt_after(const struct snapshot *s)
+{
+    bool full = s->signals[SIGNAL_PSI] && s->psi_cpu_some.avg10_centi >= CPU_FULL;
+    return full ? DOUBT_LATE : DOUBT_AFTER;
+}
+
 void storm_begin(struct storm *st, uint64_t id, const struct snapshot *s,
                  const struct estimate *est, uint64_t now)
 {
@@ -77,7 +87,8 @@ void storm_begin(struct storm *st, uint64_t id, const struct snapshot *s,
                          .begin = now,
                          .tuned = st->tuned, /* of a start storm that this one takes over from */
                          .tuned_since = st->tuned_since,
-                         .message_at = est->starting ? 0 : s->message_at};
+                         .message_at = est->starting ? 0 : s->message_at,
+                         .doubt_at = now + doubt_after(s)};
     if (s->signals[SIGNAL_TASKSTATS] && !est->starting) {
         leave_out(st, s, est);
         return;
@@ -135,14 +146,9 @@ bool storm_exceeds(const struct storm *st)
     return (gone > st->freed ? gone : st->freed) > EXCEEDS * st->expected;
 }
 
-uint64_t storm_doubt_at(const struct storm *st)
-{
-    return st->begin + DOUBT_AFTER;
-}
-
 bool storm_disbelieved(const struct storm *st, uint64_t now)
 {
-    return st->base.valid && !st->proven && !storm_freeing(st) && now >= storm_doubt_at(st) &&
+    return st->base.valid && !st->proven && !storm_freeing(st) && now >= st->doubt_at &&
            st->last.at >= st->base.at + DOUBT_BASE;
 }
 

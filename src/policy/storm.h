@@ -23,13 +23,14 @@ struct storm {
     uint64_t tuned_since; /* the knobs are ours without a break */
     uint64_t small_since; /* since when far fewer are in flight than planned for; 0 */
     uint32_t n_planned;
-    uint32_t cpus;   /* online when that was planned: with fewer each list is longer */
-    bool proven;     /* freeing was seen, or vmstat showed it in the first place */
-    bool trust_all;  /* and what was learned of earlier storms does not hold here */
-    bool doubted;    /* it was a false alarm */
-    bool measured;   /* freed is that of the whole storm, which is over */
-    bool lengthened; /* the last change of ours made the lists longer */
-    bool endless;    /* given back after TunedMax=, and left alone since */
+    uint32_t cpus;     /* online when that was planned: with fewer each list is longer */
+    bool proven;       /* freeing was seen, or vmstat showed it in the first place */
+    bool trust_all;    /* and what was learned of earlier storms does not hold here */
+    bool doubted;      /* it was a false alarm */
+    uint64_t doubt_at; /* the earliest time to say so */
+    bool measured;     /* freed is that of the whole storm, which is over */
+    bool lengthened;   /* the last change of ours made the lists longer */
+    bool endless;      /* given back after TunedMax=, and left alone since */
     struct vm_counters base, last;
     struct plan peak; /* the decision with the largest W, when it is left alone */
     uint64_t announced, bounded, freed;
@@ -63,7 +64,6 @@ bool storm_exceeds(const struct storm *st);
 
 /* Long enough watched, and what was announced is not being freed. */
 bool storm_disbelieved(const struct storm *st, uint64_t now);
-uint64_t storm_doubt_at(const struct storm *st); /* the earliest time for that */
 
 /* All are gone, and what they freed was no storm, or nothing like what was announced. */
 bool storm_freed_little(const struct storm *st, uint64_t storm_pages);

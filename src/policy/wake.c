@@ -32,8 +32,8 @@ static uint64_t look_at(const struct step *x)
 
     if (!x->s->signals[SIGNAL_VMSTAT] || st->proven)
         return NEVER;
-    if (st->tuned && x->now < storm_doubt_at(st))
-        return storm_doubt_at(st);
+    if (st->tuned && x->now < st->doubt_at)
+        return st->doubt_at;
     if (st->trust_all)
         return NEVER;
     uint64_t last = later(x->s->message_at, st->begin);

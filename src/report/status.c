@@ -24,6 +24,7 @@ static const struct {
 } counters[COUNT_MAX] = {
     [COUNT_STORMS] = {"storms", "Exit storms that were judged"},
     [COUNT_STORMS_TUNED] = {"storms_tuned", "Storms during which a knob was changed"},
+    [COUNT_STORMS_WOULD_TUNE] = {"storms_would_tune", "Storms that a dry run would have tuned"},
     [COUNT_STORMS_LEFT_ALONE] = {"storms_left_alone", "Storms that nothing was done about"},
     [COUNT_TASKS] = {"tasks", "Large exits seen"},
     [COUNT_MESSAGES] = {"messages", "Messages of taskstats received"},

@@ -64,7 +64,8 @@ struct status_storm { /* the one that is on, or the last */
 /* Since the start of the daemon. */
 enum status_counter {
     COUNT_STORMS,
-    COUNT_STORMS_TUNED, /* simulated ones are none */
+    COUNT_STORMS_TUNED,      /* simulated ones are none */
+    COUNT_STORMS_WOULD_TUNE, /* dry run */
     COUNT_STORMS_LEFT_ALONE,
     COUNT_TASKS,    /* large exits seen */
     COUNT_MESSAGES, /* of taskstats */
@@ -113,6 +114,9 @@ struct status {
     uint32_t n_zones;
     nsec_t zones_read; /* CLOCK_REALTIME; 0: never */
     struct status_storm storm;
+    uint32_t
+        largest_tasks; /* of all storms: most that freed at the same moment, at most the CPUs */
+    uint64_t largest_pages; /* most that one freed */
     uint64_t counters[COUNT_MAX];
 };
 

@@ -116,25 +116,28 @@ void daemon_account_read(struct daemon *d, const struct knob_values *v)
 static void account_knob(struct daemon *d, const struct outcome *o, unsigned k)
 {
     struct status_knob *knob = &d->status.knobs[k];
-    const struct knob_values *real = o->simulated ? &o->before : &o->after;
     bool held = o->original.has[k];
 
-    if (held && !o->simulated) {
+    if (o->simulated) { /* the sysctl is what it was */
+        knob->wanted = held && o->after.has[k] ? o->after.value[k] : -1;
+        return;
+    }
+    if (held) {
         knob->owner = OWNER_PCPTUNED;
         knob->value = o->after.has[k] ? o->after.value[k] : knob->value;
         d->zones_at = 0;
     } else if (o->kind == OUTCOME_FOREIGN && o->knob == k) {
         knob->value = o->before.value[k];
         knob->owner = OWNER_FOREIGN;
-    } else if (real->has[k]) {
+    } else if (o->after.has[k]) {
         /* What was ours is back at what it was: whoever set that owns it again. */
         if (knob->owner == OWNER_PCPTUNED)
             knob->owner = OWNER_ADMINISTRATOR;
-        knob->value = real->value[k];
+        knob->value = o->after.value[k];
         knob->owner = knob->value == knob_table[k].initial ? OWNER_KERNEL : knob->owner;
         d->zones_at = 0;
     }
-    knob->original = held && !o->simulated ? o->original.value[k] : -1;
+    knob->original = held ? o->original.value[k] : -1;
     knob->wanted = held && o->after.has[k] ? o->after.value[k] : -1;
 }
 
@@ -230,7 +233,7 @@ static void end_storm(struct daemon *d)
     d->status.counters[COUNT_PAGES_ANNOUNCED] += st->pages;
     d->status.counters[COUNT_PAGES_FREED] += st->pages_freed;
     if (!st->tuned)
-        daemon_account_count(d, COUNT_STORMS_LEFT_ALONE);
+        daemon_account_count(d, st->dry_run ? COUNT_STORMS_WOULD_TUNE : COUNT_STORMS_LEFT_ALONE);
 }
 
 /* What the groups announce; how long others wait for it, until the policy says. */
@@ -266,6 +269,10 @@ static void believe_plan(struct daemon *d, const struct plan *p)
     const struct evidence_numbers *w = &p->why;
 
     st->pages_freed = MAX(st->pages_freed, w->freed);
+    if (!w->starting) {
+        d->status.largest_tasks = MAX(d->status.largest_tasks, w->n_now);
+        d->status.largest_pages = MAX(d->status.largest_pages, w->freed);
+    }
     if (st->reason != REASON_NONE)
         return;
     st->reason = p->reason;

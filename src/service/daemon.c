@@ -6,6 +6,8 @@
 #include <string.h>
 #include <sys/epoll.h>
 
+#include <systemd/sd-daemon.h>
+
 #include "clock.h"
 #include "daemon_impl.h"
 #include "knobs.h"
@@ -136,7 +138,6 @@ static int loop(struct daemon *d)
     limit_memory();
     daemon_account_start(d);
     daemon_submit(d, &(struct job){.kind = JOB_RECOVER});
-    daemon_tell_ready(d);
     r = sd_event_loop(d->event);
     if (r < 0) {
         daemon_tell(d, EVENT_STOPPED, LEVEL_ERROR, "the event loop failed: %s", strerror(-r));
@@ -172,6 +173,7 @@ static bool nothing_to_tune(struct daemon *d)
         "Linux %s has no vm.percpu_pagelist_high_fraction (5.14 and later have): nothing to tune; "
         "--dry-run would report storms all the same",
         watch_host(d->watch)->release);
+    sd_notify(0, "READY=1\nSTATUS=nothing to tune"); /* an end, and no failure to start */
     return true;
 }
 

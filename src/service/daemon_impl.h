@@ -24,6 +24,7 @@ struct daemon {
     bool has_next;
     bool insist; /* on `next`: an operator's command, not given up where a restore fails */
     enum mode configured, next_configured; /* what configuration and command line ask for */
+    bool ready;                            /* systemd was told */
     bool stopping;
     bool restore_failed; /* the last one: something of ours is in force still */
     int exit_code;

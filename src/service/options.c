@@ -51,7 +51,7 @@ static const char help[] =
     "  --log-level=LEVEL      error, warning, notice, info (default) or debug\n"
     "\n"
     "Exit codes: 0 done; 1 failed; 2 usage; 69 this kernel has no knob; 75 another pcptuned\n"
-    "runs; 77 not permitted (not root); 78 bad configuration.\n"
+    "runs; 77 not permitted (not root); 78 bad configuration; 79 OnForeignWrite=exit.\n"
     "\n"
     "See pcptuned(8) and /etc/pcptuned/pcptuned.conf.\n";
 

@@ -20,6 +20,7 @@ enum {
     EXIT_BUSY = 75,            /* EX_TEMPFAIL: another pcptuned owns the knobs */
     EXIT_DENIED = 77,          /* EX_NOPERM */
     EXIT_BAD_CONFIG = 78,      /* EX_CONFIG */
+    EXIT_FOREIGN = 79,         /* OnForeignWrite=exit */
 };
 
 /* Returns 0, or EXIT_USAGE after saying what was wrong. VERB_EXIT: --help and --version. */

@@ -5,6 +5,7 @@
 #include "clock.h"
 #include "daemon_impl.h"
 #include "facts.h"
+#include "options.h"
 #include "units.h"
 
 int daemon_on_hang(sd_event_source *source, uint64_t usec, void *arg)
@@ -17,6 +18,8 @@ int daemon_on_hang(sd_event_source *source, uint64_t usec, void *arg)
     if (since == 0 || d->hang_told)
         return 0;
     d->hang_told = true;
+    if (!d->ready)
+        daemon_tell_ready(d);
     d->hang_since = since;
     daemon_account_count(d, COUNT_KNOB_HANGS);
     daemon_answer(d, API_ERROR_BUSY,
@@ -61,6 +64,8 @@ static void first_values(struct daemon *d, const struct job *job)
 {
     bool told = d->unreadable;
     d->unreadable = job->error < 0;
+    if (!d->ready) /* from here on a write by others is seen as theirs */
+        daemon_tell_ready(d);
     if (job->error < 0) {
         if (!told)
             daemon_tell(d, EVENT_NOTICE, LEVEL_WARNING,
@@ -72,6 +77,7 @@ static void first_values(struct daemon *d, const struct job *job)
         d->found = true;
         engine_found(d->engine, &job->values);
     }
+    engine_seen(d->engine, &job->values);
     if (!watch_snapshot(d->watch)->knobs_known) {
         char facts[320];
         watch_knobs(d->watch, &job->values);
@@ -90,7 +96,7 @@ static void foreign(struct daemon *d, const struct outcome *o)
     daemon_tell_foreign(d, o);
     jobs_yield(d->jobs, o->knob);
     if (d->params.on_foreign == FOREIGN_EXIT)
-        daemon_begin_stop(d, EXIT_FAILURE);
+        daemon_begin_stop(d, EXIT_FOREIGN);
 }
 
 static void outcome(struct daemon *d, const struct job *job)

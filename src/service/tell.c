@@ -130,6 +130,7 @@ void daemon_tell_status(struct daemon *d)
 
 void daemon_tell_ready(struct daemon *d)
 {
+    d->ready = true;
     d->state = engine_get_state(d->engine);
     sd_notifyf(0, "READY=1\nSTATUS=%s (mode %s)", engine_state_name(d->state),
                mode_name(d->params.mode));

@@ -140,6 +140,8 @@ static void properties(void **state)
         {"Zones", "[(u:1 s:Normal t:18446744073709551615 u:256 t:6000 u:252 u:9072 u:63)]"},
         {"ZonesRead", "t:7"},
         {"LastStorm", "[]"},
+        {"LargestTasks", "u:0"},
+        {"LargestPages", "t:0"},
         {"NoSuch", "error org.freedesktop.DBus.Error.UnknownProperty"},
     };
     struct fixture *f = *state;

@@ -124,6 +124,8 @@ static const struct {
     {"Knobs", API_TYPE_KNOBS},
     {"Signals", API_TYPE_SIGNALS},
     {"TasksInFlight", "u"},
+    {"LargestTasks", "u"},
+    {"LargestPages", "t"},
     {"PagesToCome", "t"},
     {"PagesPerHold", "u"},
     {"WaitNSec", "t"},

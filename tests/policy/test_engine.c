@@ -209,6 +209,20 @@ static void test_left_alone(void **state)
 }
 
 /* Shared pages: announced, not freed. Undone within 20 ms, and not believed the next time. */
+/* Where every CPU has a queue, who is to free had no turn yet: that is no false alarm. */
+static void test_no_turn_yet(void **state)
+{
+    (void)state;
+    r.s.psi_cpu_some.avg10_centi = 9500;
+    rig_exits(&r, 0, 9, 512, -1, 0);
+    assert_int_equal(rig_step(&r), PLAN_SET);
+    rig_pass(&r, 95 * MS);
+    assert_int_equal(r.restores, 0);
+    rig_pass(&r, 20 * MS);
+    assert_int_equal(r.restores, 1);
+    assert_int_equal(r.acted.reason, REASON_FALSE_ALARM);
+}
+
 static void test_false_alarm(void **state)
 {
     (void)state;
@@ -713,10 +727,10 @@ static void test_pin_ends(void **state)
     rig_forget(&r);
     r.sysctl.value[KNOB_FRACTION] = 0;
     r.s.knobs = r.sysctl;
-    engine_found(r.engine, &r.sysctl);
+    engine_seen(r.engine, &r.sysctl);
     rig_exits(&r, 0, 9, 256, -1, 0);
     assert_int_equal(rig_step(&r), PLAN_SET);
-    engine_found(r.engine, &r.sysctl); /* what is ours is no pin */
+    engine_seen(r.engine, &r.sysctl); /* what is ours is no pin */
     rig_exits(&r, 0, 100, 256, -1, 0);
     rig_step(&r);
     assert_int_equal(engine_get_state(r.engine), ENGINE_TUNED);
@@ -1152,6 +1166,7 @@ int main(void)
         TEST(test_shrink, start_big),
         cmocka_unit_test(test_left_alone),
         TEST(test_false_alarm, start_small),
+        TEST(test_no_turn_yet, start_small),
         TEST(test_doubt_time, start_small),
         TEST(test_bounded_by_cgroup, start_small),
         TEST(test_past_peaks, start_small),

@@ -255,7 +255,7 @@ class Options(Case):
         manual = read(os.path.join(TREE, "man", "pcptuned.8"))
         section = manual[manual.index("\n.Sh EXIT STATUS\n"):manual.index("\n.Sh EXAMPLES\n")]
         codes = re.findall(r"^\.It (\d+)$", section, re.M)
-        self.assertEqual(codes, ["0", "1", "2", "69", "75", "77", "78"])
+        self.assertEqual(codes, ["0", "1", "2", "69", "75", "77", "78", "79"])
         text = self.run_it("--help").stdout
         for code in codes:
             self.assertRegex(text, rf"\b{code} ")

@@ -3,10 +3,10 @@
 
 _pcptunectl_options() {
     case $1 in
-    status | verify) echo --json --config= --address= --no-pager ;;
+    status | verify | recommend) echo --json --config= --address= --no-pager ;;
     top) echo --address= ;;
     events) echo --json --since= --follow --address= --no-pager ;;
-    recommend | explain | config) echo --json --config= --no-pager ;;
+    explain | config) echo --json --config= --no-pager ;;
     mode | re-arm | restore | reload) echo --json --address= ;;
     *) echo --version ;;
     esac

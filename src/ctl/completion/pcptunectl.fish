@@ -5,7 +5,7 @@ set -l verbs status top events recommend explain config verify mode re-arm resto
 set -l none "not __fish_seen_subcommand_from $verbs"
 set -l json status events recommend explain config verify mode re-arm restore reload
 set -l config status recommend explain config verify
-set -l address status top events verify mode re-arm restore reload
+set -l address status top events recommend verify mode re-arm restore reload
 set -l pager status events recommend explain config verify
 
 complete -c pcptunectl -f
