@@ -18,6 +18,8 @@ static void end(const struct step *x)
     storm_learn(st, x->s, &e->yields);
     if (st->changed_at == 0 && st->peak.reason != REASON_NONE) {
         x->plan->reason = st->peak.reason;
+        if (st->peak.reason == REASON_STORM) /* a write that found somebody else's value there */
+            x->plan->reason = claim_yielded(&e->claim) ? REASON_YIELDED : REASON_PINNED;
         x->plan->why = st->peak.why;
         storm_evidence(st, x->now, &x->plan->why);
         tell_left_alone(&e->told, x->now, x->plan);
