@@ -314,6 +314,8 @@ static int look_at_tasks(struct storm *s)
 {
     for (size_t i = 0; i < s->now->tasks; i++) {
         int r = proc_usage(s->now->task[i].pid, &s->now->task[i].usage);
+        if (r == -ESRCH || r == -ENOENT)
+            return fail(s, 0, "a task (pid %d) ended before its time", s->now->task[i].pid);
         if (r < 0)
             return fail(s, r, "memory of task %d", s->now->task[i].pid);
     }
