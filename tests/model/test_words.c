@@ -268,6 +268,7 @@ static void test_small_buffers(void **state)
     for (size_t i = 0; i < sizeof(sentences) / sizeof(sentences[0]); i++) {
         struct plan p = storm(sentences[i].action, sentences[i].reason);
         memset(&p.why, 0xff, sizeof(p.why));
+        p.why.starting = i % 2;
         memset(p.why.group, 'g', sizeof(p.why.group) - 1);
         p.why.group[sizeof(p.why.group) - 1] = '\0';
         plan_describe(&p, whole, sizeof(whole));
