@@ -165,28 +165,58 @@ uint32_t pcp_hold(const struct host_facts *host, const struct zone_table *t, int
     return hold;
 }
 
-int pcp_fraction_for(const struct host_facts *host, const struct zone_table *t, enum pcp_path path,
-                     unsigned scale, uint32_t max_hold, int lo, int hi, int *ret_fraction,
-                     uint32_t *ret_hold)
+struct search {
+    const struct host_facts *host;
+    const struct zone_table *t;
+    enum pcp_path path;
+    unsigned scale;
+};
+
+static uint64_t hold_at(const struct search *s, int fraction)
+{
+    return pcp_hold(s->host, s->t, -1, s->path, fraction, s->scale);
+}
+
+static uint64_t capacity_at(const struct search *s, int fraction)
+{
+    return pcp_capacity(s->host, s->t, fraction, s->scale);
+}
+
+/* The smallest fraction in [lo, hi] at which `at` is at most `most`, or as little as it gets. It
+ * never grows with the fraction, so that is found by halving. */
+static int smallest_fraction(const struct search *s,
+                             uint64_t (*at)(const struct search *s, int fraction), uint64_t most,
+                             int lo, int hi, int *ret_fraction, uint64_t *ret)
 {
     if (lo > hi || lo < MIN_FRACTION)
         return -EINVAL;
-    uint32_t best = pcp_hold(host, t, -1, path, hi, scale);
+    uint64_t best = at(s, hi);
     if (best == 0)
         return -EINVAL;
-
-    /* The hold never grows with the fraction, so the smallest that meets it is found by halving. */
-    uint32_t goal = max_hold > best ? max_hold : best;
+    uint64_t goal = max_u64(most, best);
     while (lo < hi) {
         int mid = lo + (hi - lo) / 2;
-        if (pcp_hold(host, t, -1, path, mid, scale) <= goal)
+        if (at(s, mid) <= goal)
             hi = mid;
         else
             lo = mid + 1;
     }
     *ret_fraction = lo;
-    *ret_hold = pcp_hold(host, t, -1, path, lo, scale);
+    *ret = at(s, lo);
     return 0;
+}
+
+int pcp_fraction_for(const struct host_facts *host, const struct zone_table *t, enum pcp_path path,
+                     unsigned scale, uint32_t max_hold, int lo, int hi, int *ret_fraction,
+                     uint32_t *ret_hold)
+{
+    const struct search s = {host, t, path, scale};
+    uint64_t hold;
+    int r = smallest_fraction(&s, hold_at, max_hold, lo, hi, ret_fraction, &hold);
+
+    if (r >= 0)
+        *ret_hold = (uint32_t)hold;
+    return r;
 }
 
 int pcp_scale_for(const struct host_facts *host, const struct zone_table *t, enum pcp_path path,
@@ -226,22 +256,9 @@ int pcp_fraction_for_capacity(const struct host_facts *host, const struct zone_t
                               unsigned scale, uint64_t max_pages, int lo, int hi, int *ret_fraction,
                               uint64_t *ret_pages)
 {
-    if (lo > hi || lo < MIN_FRACTION)
-        return -EINVAL;
-    uint64_t best = pcp_capacity(host, t, hi, scale);
-    if (best == 0)
-        return -EINVAL;
-    uint64_t goal = max_pages > best ? max_pages : best;
-    while (lo < hi) { /* it never grows with the fraction */
-        int mid = lo + (hi - lo) / 2;
-        if (pcp_capacity(host, t, mid, scale) <= goal)
-            hi = mid;
-        else
-            lo = mid + 1;
-    }
-    *ret_fraction = lo;
-    *ret_pages = pcp_capacity(host, t, lo, scale);
-    return 0;
+    const struct search s = {.host = host, .t = t, .scale = scale};
+
+    return smallest_fraction(&s, capacity_at, max_pages, lo, hi, ret_fraction, ret_pages);
 }
 
 uint64_t pcp_excess(const struct host_facts *host, const struct zone_table *t, int fraction,

@@ -37,6 +37,9 @@ struct zone_table {
     bool has_reserved_ha;          /* "reserved_highatomic" line: 7.x */
 };
 
+/* Pages of all zones together. */
+uint64_t zone_table_managed(const struct zone_table *t);
+
 /* Frees what the parser allocated and clears the table. */
 void zone_table_done(struct zone_table *t);
 

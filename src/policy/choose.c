@@ -89,11 +89,7 @@ void choose_values(const struct params *p, const struct snapshot *s, const struc
                    const struct knob_values *base, const bool usable[static KNOB_MAX],
                    const struct threat *threat, uint32_t n_planned, struct choice *ret)
 {
-    /* No shorter than the throughput that may be given away allows. */
-    struct hold_aim aim = {threat->path, hold_for(p, n_planned, est->huge),
-                           batch_least(threat->b, 100 * p->max_loss)};
-    if (aim.want < aim.least)
-        aim.want = aim.least;
+    struct hold_aim aim = hold_aim(p, threat->path, hold_for(p, n_planned, est->huge), threat->b);
 
     *ret = (struct choice){.reason = REASON_STORM,
                            .values = *base,

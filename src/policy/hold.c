@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "hold.h"
 
+#include "batchcost.h"
+
 static int min_int(int a, int b)
 {
     return a < b ? a : b;
@@ -17,6 +19,13 @@ uint32_t hold_on(const struct host_facts *host, const struct zone_table *t, int 
     uint32_t b = pcp_hold(host, t, node, path, pcp_fraction(v), pcp_scale(host, v));
 
     return b > 0 ? b : pcp_hold(host, t, -1, path, pcp_fraction(v), pcp_scale(host, v));
+}
+
+struct hold_aim hold_aim(const struct params *p, enum pcp_path path, uint32_t want, uint32_t before)
+{
+    uint32_t least = batch_least(before, 100 * p->max_loss);
+
+    return (struct hold_aim){path, want > least ? want : least, least};
 }
 
 /* Only ever shortens holds: what somebody chose is a limit, here and below. */

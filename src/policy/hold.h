@@ -18,6 +18,10 @@ struct hold_aim {
     uint32_t least; /* ... without any that is shorter than this */
 };
 
+/* want, but not so short that more throughput than MaxLoss= is lost against holds of `before`. */
+struct hold_aim hold_aim(const struct params *p, enum pcp_path path, uint32_t want,
+                         uint32_t before);
+
 /* Each moves one knob of *v, within bounds, until the aim is met. Returns the hold that results;
  * where that is not shorter than `hold`, *v is left as it is and `hold` returned. */
 uint32_t hold_by_scale(const struct params *p, const struct host_facts *host,

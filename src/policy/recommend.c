@@ -450,10 +450,8 @@ static void hoard(const struct recommend_input *in, const struct situation *now,
 {
     const struct host_facts *h = in->host;
     struct knob_values v = in->knobs;
-    uint64_t managed = 0;
+    uint64_t managed = zone_table_managed(in->zones);
 
-    for (uint32_t i = 0; i < in->zones->n_zones; i++)
-        managed += in->zones->zones[i].managed;
     v.value[KNOB_FRACTION] = (int)(HOARD_FRACTION * (h->n_nodes > 0 ? h->n_nodes : 1));
     uint64_t before = hoarded(in, pcp_fraction(&in->knobs));
     uint64_t after = hoarded(in, v.value[KNOB_FRACTION]);

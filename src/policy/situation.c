@@ -35,12 +35,10 @@ bool situation_choose(const struct recommend_input *in, const struct situation *
 {
     uint64_t unit = (uint64_t)now->n * in->params->page_cost;
     uint64_t most = unit > 0 ? in->params->target_wait / unit : UINT32_MAX;
-    struct hold_aim aim = {PCP_FREE, most > UINT32_MAX ? UINT32_MAX : (uint32_t)most,
-                           batch_least(now->b, 100 * in->params->max_loss)};
+    struct hold_aim aim =
+        hold_aim(in->params, PCP_FREE, most > UINT32_MAX ? UINT32_MAX : (uint32_t)most, now->b);
     uint32_t hold = now->b;
 
-    if (aim.want < aim.least)
-        aim.want = aim.least;
     *ret = *base;
     if (base->has[KNOB_SCALE])
         hold = hold_by_scale(in->params, in->host, in->zones, &aim, hold, ret);

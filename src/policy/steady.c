@@ -56,10 +56,9 @@ static void note_memory(const struct step *x, struct calm *c)
 {
     uint64_t high = 0, avg = x->s->signals[SIGNAL_PSI] ? x->s->psi_memory_some.avg10_centi : 0;
 
-    for (uint32_t i = 0; i < x->s->zones->n_zones; i++) {
-        c->memory += x->s->zones->zones[i].managed;
+    for (uint32_t i = 0; i < x->s->zones->n_zones; i++)
         high += x->s->zones->zones[i].high;
-    }
+    c->memory = zone_table_managed(x->s->zones);
     /* Without a limit of ours, what the kernel allows where lists float (zone_highsize()). */
     c->limit = x->p->max_hoard > 0 ? c->memory / 100 * x->p->max_hoard : c->memory / 8;
     c->held = floats(x->s) ? lists_hold(x->s) : 0;
@@ -261,20 +260,23 @@ void steady_step(const struct step *x)
     struct vm_counters before = st->last;
     struct calm c = {0};
 
-    note_memory(x, &c);
     if (x->e->storm.on) { /* one must be in our way, or we were not asked */
+        note_memory(x, &c);
         plan(x, &c, PLAN_RESTORE, REASON_STORM, &x->e->claim.original);
         return;
     }
     if (disturbed(x)) {
+        note_memory(x, &c);
         give_back(x, &c, REASON_YIELDED);
         return;
     }
     if (!x->s->signals[SIGNAL_VMSTAT]) {
         st->cause = REASON_NONE;
         st->last.valid = false;
-        if (st->on)
-            give_back(x, &c, REASON_EASED); /* nothing would show that it has */
+        if (st->on) { /* nothing would show that it has */
+            note_memory(x, &c);
+            give_back(x, &c, REASON_EASED);
+        }
         return;
     }
     if (!x->e->vm_fresh || (before.valid && x->s->vm.at - before.at < LOOK_EVERY))
@@ -282,6 +284,7 @@ void steady_step(const struct step *x)
     st->last = x->s->vm;
     if (!before.valid)
         return;
+    note_memory(x, &c);
     c.traffic = traffic(&before, &x->s->vm);
     if (st->on)
         goes_on(x, &c);

@@ -42,11 +42,8 @@ static uint64_t less(uint64_t a, uint64_t b)
 
 uint64_t storm_pages(const struct params *p, const struct snapshot *s)
 {
-    uint64_t managed = 0;
-
-    for (uint32_t i = 0; i < s->zones->n_zones; i++)
-        managed += s->zones->zones[i].managed;
-    uint64_t share = managed / STORM_SHARE, least = p->storm_size / s->host->page_size;
+    uint64_t share = zone_table_managed(s->zones) / STORM_SHARE,
+             least = p->storm_size / s->host->page_size;
     return share > least ? share : least;
 }
 

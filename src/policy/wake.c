@@ -78,10 +78,11 @@ static uint64_t starts_wake(const struct step *x)
 
     if (x->p->mode == MODE_OFF || !x->p->start_storms || !x->s->signals[SIGNAL_VMSTAT])
         return NEVER;
-    assess_threat(x->p, x->s, &all, &base, &worst);
-    if (worst.w <= x->p->target_wait)
+    uint64_t at = start_wake(&x->e->start, storm_pages(x->p, x->s), x->now);
+    if (at == NEVER)
         return NEVER;
-    return start_wake(&x->e->start, storm_pages(x->p, x->s), x->now);
+    assess_threat(x->p, x->s, &all, &base, &worst);
+    return worst.w > x->p->target_wait ? at : NEVER;
 }
 
 uint64_t wake_at(const struct step *x)
