@@ -305,7 +305,9 @@ static bool take_task(struct exits *x, const struct taskstats_exit *e, unsigned 
     task.group = (uint8_t)find_group(x, task.tgid, comm);
     uint64_t pages = e->hiwater_kb / (x->config.page_size / 1024);
     struct flight_task *t = flight_add(x->flight, &task, pages);
-    if (!later)
+    if (later)
+        x->first = false; /* one at a time is unsettled */
+    else
         watch_task(x, t);
     x->stats.tasks++;
     return true;
@@ -372,7 +374,8 @@ static int drain_ready(struct exits *x, uint64_t nodes, nsec_t now)
     x->first = !flight_oldest(x->flight);
     if (nodes != 0)
         budget /= __builtin_popcountll(nodes); /* a busy node must not starve others */
-    for (unsigned node = 0; node < HOST_NODES_MAX; node++) {
+    /* What other nodes say waits for the first task's write as the rest of its node's does. */
+    for (unsigned node = 0; node < HOST_NODES_MAX && !x->unsettled; node++) {
         if (!(nodes & UINT64_C(1) << node))
             continue;
         int r = drain(x, x->sock, node, now, budget, x->first ? BUDGET : TASK_WEIGHT);

@@ -14,12 +14,14 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -613,6 +615,65 @@ static void test_hotplug(void **state)
     assert_true(exits_get_stats(x).filtered);
 }
 
+static bool write_text(const char *path, const char *text)
+{
+    FILE *f = fopen(path, "we");
+
+    return f && fputs(text, f) >= 0 && fclose(f) == 0;
+}
+
+/* As if CPU 0 were one node and the others another, for this process. */
+static void pretend_two_nodes(struct host_facts *ret)
+{
+    const char *nodes = "/sys/devices/system/node";
+    char others[16];
+
+    if (host.cpus_online < 2 || unshare(CLONE_NEWNS) < 0 ||
+        mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+        mount("nodes", nodes, "tmpfs", 0, NULL) < 0) {
+        print_message("SKIP: needs two CPUs, and root with a mount namespace of its own\n");
+        skip();
+    }
+    snprintf(others, sizeof(others), "1-%u\n", host.cpus_online - 1);
+    assert_int_equal(chdir(nodes), 0);
+    assert_int_equal(mkdir("node0", 0755) | mkdir("node1", 0755), 0);
+    assert_true(write_text("node0/cpulist", "0\n") && write_text("node1/cpulist", others));
+    assert_int_equal(chdir("/"), 0);
+    *ret = host;
+    ret->n_nodes = 2;
+    ret->node_cpus[0] = 1;
+    ret->node_cpus[1] = host.cpus_online - 1;
+}
+
+/* Both sockets have a first message at once: the end of either task is seen. */
+static void test_two_nodes(void **state)
+{
+    _cleanup_(exits_closep) struct exits *x = open_exits(TASK_SIZE);
+    struct host_facts two;
+    pid_t pids[2];
+
+    (void)state;
+    pretend_two_nodes(&two);
+    assert_int_equal(exits_hotplug(x, &two), 0);
+    process_all(x);
+    exits_forget(x);
+    for (unsigned i = 0; i < ARRAY_SIZE(pids); i++) {
+        cpu_set_t cpu;
+        CPU_ZERO(&cpu);
+        CPU_SET(i, &cpu);
+        pids[i] = start(PLAIN, LARGE, "two nodes");
+        assert_int_equal(sched_setaffinity(pids[i], sizeof(cpu), &cpu), 0);
+    }
+    for (unsigned i = 0; i < ARRAY_SIZE(pids); i++)
+        kill(pids[i], SIGKILL);
+    for (unsigned i = 0; i < ARRAY_SIZE(pids); i++)
+        while (!reapable(pids[i]))
+            usleep(1000);
+    process_until(x, "two nodes", 0, 2);
+    for (unsigned i = 0; i < ARRAY_SIZE(pids); i++)
+        reap(pids[i]);
+}
+
 /* Without filter, and with a buffer for some ten messages. */
 static void test_overrun(void **state)
 {
@@ -681,6 +742,7 @@ int main(void)
         cmocka_unit_test(test_hotplug),
         cmocka_unit_test(test_hotplug_refused),
         cmocka_unit_test(test_overrun),
+        cmocka_unit_test(test_two_nodes), /* last: it changes what this process sees of /sys */
     };
     return cmocka_run_group_tests(tests, setup, NULL);
 }
