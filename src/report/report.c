@@ -9,9 +9,9 @@
 #include <time.h>
 
 #include "clock.h"
-#include "journal.h"
 #include "metrics.h"
 #include "repeat.h"
+#include "sdjournal.h"
 
 #define RING 128 /* events; a storm is three */
 
@@ -99,7 +99,7 @@ static void write_line(const struct report *r, const struct event *e)
     char sentence[EVENT_TEXT];
 
     if (r->config.format == REPORT_JOURNAL)
-        (void)journal_send(e); /* where there is no journald nobody could be told */
+        (void)sdjournal_send(e); /* where there is no journald nobody could be told */
     else
         write_text(r, e, event_describe(e, sentence, sizeof(sentence)));
 }
@@ -290,7 +290,7 @@ int report_new(const struct report_config *c, struct report **ret)
     r->config = *c;
     r->terminal = isatty(STDERR_FILENO);
     if (c->format == REPORT_AUTO)
-        r->config.format = journal_is_stderr() ? REPORT_JOURNAL : REPORT_TEXT;
+        r->config.format = sdjournal_is_stderr() ? REPORT_JOURNAL : REPORT_TEXT;
     init_lock(&r->lock);
     init_condition(&r->more);
     init_condition(&r->drained);

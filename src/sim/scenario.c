@@ -557,6 +557,10 @@ static const char *wrong_workload(const struct scenario *s, const struct workloa
         return "Interval=: an exit has none";
     if (w->kind != WORK_LOOP && w->pause != 0)
         return "Pause=: for a loop only";
+    const struct machine *m = &s->machine;
+    if (w->kind == WORK_LOOP && w->pause == 0 &&
+        !(m->alloc_fixed | m->alloc_page | m->alloc_outside))
+        return "Pause=: a loop whose pages cost nothing needs one";
     return NULL;
 }
 

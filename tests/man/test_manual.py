@@ -193,7 +193,7 @@ class Keys(unittest.TestCase):
 
     def test_elsewhere(self):
         """Metrics, events and journal fields have tests that know the structures."""
-        for name in "test_metrics", "test_report", "test_journal_entry":
+        for name in "test_metrics", "test_report", "test_sdjournal":
             path = os.path.join(BIN, name)
             if not os.path.exists(path):
                 skip(self, f"{name} is not built")

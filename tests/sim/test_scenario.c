@@ -93,6 +93,8 @@ static void test_errors(void **state)
         {WORK "Interval=1us\n", "[Workload w] Interval=: an exit has none"},
         {"[Workload w]\nKind=bystander\n", "[Workload w] Interval=: a bystander needs one"},
         {WORK "Pause=1s\n", "[Workload w] Pause=: for a loop only"},
+        {"[Machine]\nAllocFixedNs=0\nAllocPageNs=0\nAllocOutsideNs=0\n[Workload w]\nKind=loop\n",
+         "[Workload w] Pause=: a loop whose pages cost nothing needs one"},
         {WORK "[Hotplug h]\nCpus=0\n[Hotplug i]\nCpu=1\n", "[Hotplug i] Cpus=: not on this"},
         {WORK "[Hotplug h]\nCpus=2-1\n",
          "dir/t.ini:4: [Hotplug h] Cpus=2-1: accepted is CPUs such"},

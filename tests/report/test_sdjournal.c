@@ -9,8 +9,8 @@
 #include <cmocka.h>
 
 #include "fileio.h"
-#include "journal.h"
 #include "message_id.h"
+#include "sdjournal.h"
 
 #define MANUAL TEST_DATA "/../man/pcptuned.8"
 #define CATALOG TEST_DATA "/../systemd/pcptuned.catalog"
@@ -54,7 +54,7 @@ static struct event event_of(enum event_kind k)
 }
 
 /* The value of a field, NULL where it is not there. Valid until the next call. */
-static const char *field(const struct journal_entry *j, const char *name)
+static const char *field(const struct sdjournal_entry *j, const char *name)
 {
     static char value[4096];
     size_t len = strlen(name);
@@ -70,7 +70,7 @@ static const char *field(const struct journal_entry *j, const char *name)
     return NULL;
 }
 
-static void expect(const struct journal_entry *j, const char *name, const char *value)
+static void expect(const struct sdjournal_entry *j, const char *name, const char *value)
 {
     const char *found = field(j, name);
 
@@ -110,10 +110,10 @@ static void test_fields_of_a_storm(void **state)
         {"ERRNO", NULL},
     };
     struct event e = event_of(EVENT_STORM);
-    struct journal_entry j;
+    struct sdjournal_entry j;
     char sentence[EVENT_TEXT];
 
-    journal_compose(&e, &j);
+    sdjournal_compose(&e, &j);
     for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
         expect(&j, fields[i][0], fields[i][1]);
     expect(&j, "MESSAGE", event_describe(&e, sentence, sizeof(sentence)));
@@ -123,23 +123,23 @@ static void test_two_knobs(void **state)
 {
     (void)state;
     struct event e = event_of(EVENT_STORM);
-    struct journal_entry j;
+    struct sdjournal_entry j;
 
     e.outcome.after.value[KNOB_SCALE] = 2;
-    journal_compose(&e, &j);
+    sdjournal_compose(&e, &j);
     expect(&j, "PCPTUNED_KNOB", "vm.percpu_pagelist_high_fraction");
     expect(&j, "PCPTUNED_KNOB_2", "vm.pcp_batch_scale_max");
     expect(&j, "PCPTUNED_OLD_2", "5");
     expect(&j, "PCPTUNED_NEW_2", "2");
 
     e.outcome.after.value[KNOB_FRACTION] = 0; /* the second alone is the first */
-    journal_compose(&e, &j);
+    sdjournal_compose(&e, &j);
     expect(&j, "PCPTUNED_KNOB", "vm.pcp_batch_scale_max");
     expect(&j, "PCPTUNED_NEW", "2");
     expect(&j, "PCPTUNED_KNOB_2", NULL);
 
     e.outcome.after.value[KNOB_SCALE] = 5; /* nothing changed: the catalog still finds a name */
-    journal_compose(&e, &j);
+    sdjournal_compose(&e, &j);
     expect(&j, "PCPTUNED_KNOB", "vm.percpu_pagelist_high_fraction");
     expect(&j, "PCPTUNED_NEW", "0");
 }
@@ -148,16 +148,16 @@ static void test_failures(void **state)
 {
     (void)state;
     struct event e = {.kind = EVENT_REFUSED, .level = LEVEL_WARNING, .has_outcome = true};
-    struct journal_entry j;
+    struct sdjournal_entry j;
 
     e.outcome = (struct outcome){.kind = OUTCOME_REFUSED, .knob = KNOB_SCALE, .error = -EPERM};
-    journal_compose(&e, &j);
+    sdjournal_compose(&e, &j);
     expect(&j, "PCPTUNED_OUTCOME", "refused");
     expect(&j, "PCPTUNED_KNOB", "vm.pcp_batch_scale_max");
     expect(&j, "PCPTUNED_FOUND", NULL);
     expect(&j, "ERRNO", "1");
     e.outcome = (struct outcome){.kind = OUTCOME_FOREIGN, .before = {.has = {true}, .value = {99}}};
-    journal_compose(&e, &j);
+    sdjournal_compose(&e, &j);
     expect(&j, "PCPTUNED_FOUND", "99");
     expect(&j, "ERRNO", NULL);
 }
@@ -180,9 +180,9 @@ static void test_containers(void **state)
     };
     for (size_t i = 0; i < ARRAY_SIZE(groups); i++) {
         struct event e = event_of(EVENT_LEFT_ALONE);
-        struct journal_entry j;
+        struct sdjournal_entry j;
         snprintf(e.plan.why.group, sizeof(e.plan.why.group), "%s", groups[i][0]);
-        journal_compose(&e, &j);
+        sdjournal_compose(&e, &j);
         expect(&j, "PCPTUNED_CGROUP", groups[i][0][0] ? groups[i][0] : "unknown");
         expect(&j, "PCPTUNED_CONTAINER", groups[i][1]);
     }
@@ -193,7 +193,7 @@ static void test_limits(void **state)
 {
     (void)state;
     struct event e = event_of(EVENT_STORM);
-    struct journal_entry j;
+    struct sdjournal_entry j;
 
     memset(&e.plan.why, 0xff, sizeof(e.plan.why));
     e.plan.why.starting = true;
@@ -202,7 +202,7 @@ static void test_limits(void **state)
     e.outcome.after.value[KNOB_SCALE] = INT_MIN;
     e.outcome.error = -INT_MAX;
     e.repeats = UINT32_MAX;
-    journal_compose(&e, &j);
+    sdjournal_compose(&e, &j);
     expect(&j, "PCPTUNED_NEW_2", "-2147483648"); /* the last one */
     for (size_t i = 0; i < j.n; i++) {
         const char *c = j.field[i].iov_base;
@@ -211,7 +211,7 @@ static void test_limits(void **state)
             if (!isupper((unsigned char)*c) && !isdigit((unsigned char)*c) && *c != '_')
                 fail_msg("field %.40s", (const char *)j.field[i].iov_base);
     }
-    assert_true(j.n < JOURNAL_FIELDS);
+    assert_true(j.n < SDJOURNAL_FIELDS);
 }
 
 /* Every field of ours is in the manual, and every one of the manual's is ours. */
@@ -219,14 +219,14 @@ static void test_manual(void **state)
 {
     (void)state;
     struct event lists = event_of(EVENT_STORM), foreign = event_of(EVENT_FOREIGN);
-    struct journal_entry all[2];
+    struct sdjournal_entry all[2];
     char buf[32768], name[64];
 
     lists.plan.why.storm_id = 0;
     lists.outcome.after.value[KNOB_SCALE] = 2;
     lists.repeats = 1;
-    journal_compose(&lists, &all[0]);
-    journal_compose(&foreign, &all[1]);
+    sdjournal_compose(&lists, &all[0]);
+    sdjournal_compose(&foreign, &all[1]);
     if (read_file(MANUAL, buf, sizeof(buf)) <= 0)
         fail_msg("%s cannot be read", MANUAL);
     for (const char *at = strstr(buf, "PCPTUNED_"); at; at = strstr(at + 1, "PCPTUNED_")) {
@@ -283,10 +283,10 @@ static void test_ids(void **state)
 static void check_fields(const char *body, enum event_kind k)
 {
     struct event e = event_of(k);
-    struct journal_entry j;
+    struct sdjournal_entry j;
     char name[64];
 
-    journal_compose(&e, &j);
+    sdjournal_compose(&e, &j);
     for (const char *at = strchr(body, '@'); at; at = strchr(at, '@')) {
         size_t len = strspn(at + 1, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");
         assert_in_range(len, 1, sizeof(name) - 1);

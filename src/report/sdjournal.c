@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "journal.h"
+#include "sdjournal.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -28,12 +28,12 @@ const char *message_id(enum event_kind k)
     return (unsigned)k < EVENT_KINDS ? ids[k] : NULL;
 }
 
-static _printf_(2, 3) void add(struct journal_entry *j, const char *fmt, ...)
+static _printf_(2, 3) void add(struct sdjournal_entry *j, const char *fmt, ...)
 {
     size_t room = sizeof(j->text) - j->used;
     va_list ap;
 
-    if (j->n == JOURNAL_FIELDS)
+    if (j->n == SDJOURNAL_FIELDS)
         return;
     va_start(ap, fmt);
     int len = vsnprintf(j->text + j->used, room, fmt, ap);
@@ -57,7 +57,7 @@ static const char *container_of(const char *group)
     return c + 1;
 }
 
-static void add_plan(struct journal_entry *j, const struct plan *p)
+static void add_plan(struct sdjournal_entry *j, const struct plan *p)
 {
     const struct evidence_numbers *w = &p->why;
     const char *container = container_of(w->group);
@@ -100,7 +100,7 @@ static unsigned first_knob(const struct outcome *o)
     return first;
 }
 
-static void add_knob(struct journal_entry *j, const struct outcome *o, unsigned k,
+static void add_knob(struct sdjournal_entry *j, const struct outcome *o, unsigned k,
                      const char *suffix)
 {
     add(j, "PCPTUNED_KNOB%s=%s", suffix, knob_table[k].name);
@@ -108,7 +108,7 @@ static void add_knob(struct journal_entry *j, const struct outcome *o, unsigned 
     add(j, "PCPTUNED_NEW%s=%d", suffix, o->after.value[k]);
 }
 
-static void add_outcome(struct journal_entry *j, const struct outcome *o)
+static void add_outcome(struct sdjournal_entry *j, const struct outcome *o)
 {
     unsigned first = first_knob(o);
 
@@ -128,7 +128,7 @@ static void add_outcome(struct journal_entry *j, const struct outcome *o)
             add_knob(j, o, k, "_2");
 }
 
-void journal_compose(const struct event *e, struct journal_entry *ret)
+void sdjournal_compose(const struct event *e, struct sdjournal_entry *ret)
 {
     char sentence[EVENT_TEXT];
 
@@ -146,15 +146,15 @@ void journal_compose(const struct event *e, struct journal_entry *ret)
         add_outcome(ret, &e->outcome);
 }
 
-int journal_send(const struct event *e)
+int sdjournal_send(const struct event *e)
 {
-    struct journal_entry j;
+    struct sdjournal_entry j;
 
-    journal_compose(e, &j);
+    sdjournal_compose(e, &j);
     return sd_journal_sendv(j.field, (int)j.n);
 }
 
-bool journal_is_stderr(void)
+bool sdjournal_is_stderr(void)
 {
     const char *env = getenv("JOURNAL_STREAM");
     unsigned long long dev, ino;
