@@ -275,8 +275,10 @@ static int add_listener(struct bus *b, int fd)
         r = sd_event_add_io(b->event, &b->listen, fd, EPOLLIN, on_connect, b);
     if (r >= 0)
         r = sd_event_source_set_io_fd_own(b->listen, true);
+#ifdef HAVE_RATELIMIT /* systemd 248; without it a flood of clients costs this thread more */
     if (r >= 0)
         r = sd_event_source_set_ratelimit(b->listen, 1000000, ACCEPTS_PER_SEC);
+#endif
     return r;
 }
 

@@ -4,6 +4,7 @@
 #include "container.h"
 #include "fileio.h"
 #include "knobs.h"
+#include "units.h"
 #include "virt.h"
 #include "vmstat.h"
 
@@ -124,6 +125,19 @@ static void read_topology(struct host_facts *h)
     }
     if (meminfo_total(&h->memory_bytes) < 0)
         h->memory_bytes = 0;
+}
+
+uint64_t thp_pages(void)
+{
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), bytes;
+    char buf[32];
+
+    ssize_t n = read_file("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size", buf, sizeof(buf));
+    if (n > 0 && buf[n - 1] == '\n')
+        buf[n - 1] = '\0';
+    if (n > 0 && parse_u64(buf, &bytes) == 0 && bytes >= page)
+        return bytes / page;
+    return page / sizeof(uint64_t); /* what a page of page-table entries maps */
 }
 
 bool hostfacts_update(struct host_facts *h)

@@ -14,6 +14,10 @@ void hostfacts_read(const struct zone_table *zones, struct host_facts *ret);
 /* Only what hot-plug changes: CPUs, nodes, memory. Returns true if any of it changed. */
 bool hostfacts_update(struct host_facts *h);
 
+/* Base pages of a transparent huge page: their size differs, 2 MiB on x86 and 512 MiB on arm64 with
+ * pages of 64 KiB. */
+uint64_t thp_pages(void);
+
 /* "0-3,8,10-11" (bitmap_print_to_pagebuf()) to a count; "" and "\n" are an empty list. fn, where
  * not NULL, is called for each CPU once the whole text is known to be good. -EBADMSG: anything
  * else, CPUs that do not ascend, or a CPU of 65536 or more. */

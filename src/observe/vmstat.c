@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "vmstat.h"
 
-#include "clock.h"
-
-#ifdef HAVE_LIBPROC2
-
 #include <libproc2/meminfo.h>
 #include <libproc2/vmstat.h>
 
-#include "fileio.h"
-#include "units.h"
+#include "clock.h"
+#include "hostfacts.h"
 
 struct vmstat {
     struct vmstat_info *info;
@@ -43,21 +39,7 @@ static const struct {
 #undef SUM
 };
 
-/* vmstat prints nr_anon_transparent_hugepages in huge pages (vmstat_item_print_in_thp()), and
- * their size differs: 2 MiB on x86, 512 MiB on arm64 with 64K pages. */
-static uint64_t thp_pages(void)
-{
-    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), bytes;
-    char buf[32];
-
-    ssize_t n = read_file("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size", buf, sizeof(buf));
-    if (n > 0 && buf[n - 1] == '\n')
-        buf[n - 1] = '\0';
-    if (n > 0 && parse_u64(buf, &bytes) == 0 && bytes >= page)
-        return bytes / page;
-    return page / sizeof(uint64_t); /* what a page of page-table entries maps */
-}
-
+/* vmstat prints nr_anon_transparent_hugepages in huge pages: vmstat_item_print_in_thp(). */
 int vmstat_open(struct vmstat **ret)
 {
     struct vmstat *v = calloc(1, sizeof(*v));
@@ -117,64 +99,3 @@ int meminfo_total(uint64_t *ret)
     procps_meminfo_unref(&info);
     return r;
 }
-
-#else /* libprocps 3.3, whose counters are global variables */
-
-#include <proc/sysinfo.h>
-#include <pthread.h>
-
-static pthread_mutex_t globals = PTHREAD_MUTEX_INITIALIZER;
-
-struct vmstat {
-    uint64_t page_kb;
-};
-
-int vmstat_open(struct vmstat **ret)
-{
-    /* The library ends the process where it cannot open these. */
-    if (access("/proc/vmstat", R_OK) < 0 || access("/proc/meminfo", R_OK) < 0)
-        return -errno;
-    struct vmstat *v = malloc(sizeof(*v));
-    if (!v)
-        return -ENOMEM;
-    v->page_kb = (uint64_t)sysconf(_SC_PAGESIZE) / 1024;
-    *ret = v;
-    return 0;
-}
-
-void vmstat_close(struct vmstat *v)
-{
-    free(v);
-}
-
-int vmstat_read(struct vmstat *v, struct vm_counters *ret)
-{
-    struct vm_counters c = {.valid = true, .at = clock_monotonic()};
-
-    pthread_mutex_lock(&globals);
-    vminfo();
-    meminfo();
-    c.pgfree = vm_pgfree;
-    c.pgalloc = vm_pgalloc;
-    c.pgfault = vm_pgfault;
-    c.allocstall = vm_allocstall;
-    c.nr_free = kb_main_free / v->page_kb;
-    /* It keeps anonymous pages to itself: all pages on the LRU lists are an upper bound. */
-    c.nr_anon = (kb_active + kb_inactive) / v->page_kb;
-    pthread_mutex_unlock(&globals);
-    if (c.pgfree == 0 && c.nr_anon == 0)
-        return -EBADMSG;
-    *ret = c;
-    return 0;
-}
-
-int meminfo_total(uint64_t *ret)
-{
-    if (access("/proc/meminfo", R_OK) < 0)
-        return -errno;
-    meminfo();
-    *ret = (uint64_t)kb_main_total * 1024;
-    return 0;
-}
-
-#endif
