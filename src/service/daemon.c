@@ -6,11 +6,10 @@
 #include <string.h>
 #include <sys/epoll.h>
 
-#include <systemd/sd-daemon.h>
-
 #include "clock.h"
 #include "daemon_impl.h"
 #include "knobs.h"
+#include "notify.h"
 #include "realtime.h"
 
 static int add_signal(struct daemon *d, int number, sd_event_signal_handler_t handler)
@@ -53,7 +52,7 @@ static int add_sources(struct daemon *d)
     if (r >= 0)
         r = sd_event_add_io(d->event, NULL, jobs_fd(d->jobs), EPOLLIN, daemon_on_job, d);
     if (r >= 0)
-        r = sd_event_set_watchdog(d->event, true);
+        r = notify_watchdog(d->event);
     return r;
 }
 
@@ -173,7 +172,7 @@ static bool nothing_to_tune(struct daemon *d)
         "Linux %s has no vm.percpu_pagelist_high_fraction (5.14 and later have): nothing to tune; "
         "--dry-run would report storms all the same",
         watch_host(d->watch)->release);
-    sd_notify(0, "READY=1\nSTATUS=nothing to tune"); /* an end, and no failure to start */
+    notify("READY=1\nSTATUS=nothing to tune"); /* an end, and no failure to start */
     return true;
 }
 

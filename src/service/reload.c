@@ -2,13 +2,12 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include <systemd/sd-daemon.h>
-
 #include "api.h"
 #include "clock.h"
 #include "config.h"
 #include "daemon_impl.h"
 #include "knobs.h"
+#include "notify.h"
 
 /* How long an end waits for a sysctl that hangs before it leaves the restore to ExecStopPost=. */
 #define STOP_PATIENCE (5 * NSEC_PER_SEC)
@@ -156,7 +155,7 @@ int daemon_on_stop(sd_event_source *source, const struct signalfd_siginfo *info,
     struct daemon *d = arg;
     (void)source, (void)info;
 
-    sd_notify(0, "STOPPING=1");
+    notify("STOPPING=1");
     daemon_begin_stop(d, EXIT_SUCCESS);
     daemon_end_if_idle(d);
     return 0;
@@ -190,7 +189,7 @@ void daemon_reload(struct daemon *d)
 {
     struct config_result c;
 
-    sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%" PRIu64, clock_monotonic() / NSEC_PER_USEC);
+    notify("RELOADING=1\nMONOTONIC_USEC=%" PRIu64, clock_monotonic() / NSEC_PER_USEC);
     if (config_load("", d->options->config, &c) < 0) {
         reject(d, &c);
     } else {

@@ -2,10 +2,9 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include <systemd/sd-daemon.h>
-
 #include "clock.h"
 #include "daemon_impl.h"
+#include "notify.h"
 
 static bool dry(const struct daemon *d)
 {
@@ -125,13 +124,12 @@ void daemon_tell_status(struct daemon *d)
         return;
     d->state = state;
     d->state_told = now;
-    sd_notifyf(0, "STATUS=%s (mode %s)", engine_state_name(state), mode_name(d->params.mode));
+    notify("STATUS=%s (mode %s)", engine_state_name(state), mode_name(d->params.mode));
 }
 
 void daemon_tell_ready(struct daemon *d)
 {
     d->ready = true;
     d->state = engine_get_state(d->engine);
-    sd_notifyf(0, "READY=1\nSTATUS=%s (mode %s)", engine_state_name(d->state),
-               mode_name(d->params.mode));
+    notify("READY=1\nSTATUS=%s (mode %s)", engine_state_name(d->state), mode_name(d->params.mode));
 }

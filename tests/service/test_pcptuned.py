@@ -614,6 +614,18 @@ class Notify(Case):
         self.assertTrue(n.wait_for("WATCHDOG=1", 5))
         self.assertEqual(d.end(), 0)
 
+    def test_systemd_that_does_not_read(self):
+        """Its socket holds net.unix.max_dgram_qlen messages, and each reload is two and more."""
+        path = os.path.join(self.dir, "notify")
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:
+            systemd.bind(path)
+            self.env["NOTIFY_SOCKET"] = path
+            d = Daemon(self, args=("--dry-run", "--log-format=json"),
+                       env={"WATCHDOG_USEC": "200000"})
+            for _ in range(int(read("/proc/sys/net/unix/max_dgram_qlen"))):
+                d.reload(HARMLESS, "reloaded")
+            self.assertEqual(d.end(), 0)
+
     def test_no_ready_from_a_failure(self):
         n = self.notifications()
         bad = self.path("bad.conf", BAD)
