@@ -51,6 +51,20 @@ static int scan_with_unit(const char *s, const struct unit *units, size_t n, uin
     return -EINVAL;
 }
 
+int parse_u64_span(const char *p, const char *end, uint64_t *ret)
+{
+    uint64_t v = 0;
+
+    if (p == end)
+        return -EBADMSG;
+    for (; p < end; p++)
+        if (*p < '0' || *p > '9' || __builtin_mul_overflow(v, 10u, &v) ||
+            __builtin_add_overflow(v, (uint64_t)(*p - '0'), &v))
+            return -EBADMSG;
+    *ret = v;
+    return 0;
+}
+
 int parse_u64(const char *s, uint64_t *ret)
 {
     uint64_t v;

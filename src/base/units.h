@@ -10,6 +10,10 @@
 /* Decimal digits only. */
 int parse_u64(const char *s, uint64_t *ret);
 
+/* The same for the text from p to end, as it stands in a file of the kernel's. -EBADMSG: it is
+ * empty, not digits alone, or too large. */
+int parse_u64_span(const char *p, const char *end, uint64_t *ret);
+
 /* An optional leading '-', then decimal digits. */
 int parse_i64(const char *s, int64_t *ret);
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "fileio.h"
+#include "units.h"
 
 /* Windows of triggers without CAP_SYS_RESOURCE must be a multiple of this: psi_trigger_create(). */
 #define WINDOW_UNPRIVILEGED (2 * NSEC_PER_SEC)
@@ -35,31 +36,14 @@ static bool is(struct span s, const char *text)
     return (size_t)(s.end - s.p) == len && memcmp(s.p, text, len) == 0;
 }
 
-static int parse_digits(struct span s, uint64_t *ret)
-{
-    uint64_t v = 0;
-
-    if (s.p == s.end)
-        return -EBADMSG;
-    for (; s.p < s.end; s.p++) {
-        if (*s.p < '0' || *s.p > '9')
-            return -EBADMSG;
-        if (__builtin_mul_overflow(v, 10u, &v) ||
-            __builtin_add_overflow(v, (uint64_t)(*s.p - '0'), &v))
-            return -EBADMSG;
-    }
-    *ret = v;
-    return 0;
-}
-
 /* "12.34" as psi_show() prints it: always two decimals. */
 static int parse_centi(struct span s, uint32_t *ret)
 {
     uint64_t whole, cents;
     struct span integer = next_token(&s, '.');
 
-    if (s.end - s.p != 2 || parse_digits(integer, &whole) < 0 || parse_digits(s, &cents) < 0 ||
-        whole >= UINT32_MAX / 100)
+    if (s.end - s.p != 2 || parse_u64_span(integer.p, integer.end, &whole) < 0 ||
+        parse_u64_span(s.p, s.end, &cents) < 0 || whole >= UINT32_MAX / 100)
         return -EBADMSG;
     *ret = (uint32_t)(whole * 100 + cents);
     return 0;
@@ -79,7 +63,7 @@ static int parse_fields(struct span s, struct psi_line *ret)
             r = has_avg10 ? -EBADMSG : parse_centi(value, &line.avg10_centi);
             has_avg10 = true;
         } else if (is(key, "total")) {
-            r = has_total ? -EBADMSG : parse_digits(value, &line.total_us);
+            r = has_total ? -EBADMSG : parse_u64_span(value.p, value.end, &line.total_us);
             has_total = true;
         }
         if (r < 0)

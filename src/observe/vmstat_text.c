@@ -10,6 +10,7 @@
 #include "clock.h"
 #include "fileio.h"
 #include "hostfacts.h"
+#include "units.h"
 #include "vmstat.h"
 
 struct vmstat {
@@ -44,20 +45,6 @@ static const struct {
 #undef SUM
 };
 
-static int parse_number(const char *p, const char *end, uint64_t *ret)
-{
-    uint64_t v = 0;
-
-    if (p == end)
-        return -EBADMSG;
-    for (; p < end; p++)
-        if (*p < '0' || *p > '9' || __builtin_mul_overflow(v, 10u, &v) ||
-            __builtin_add_overflow(v, (uint64_t)(*p - '0'), &v))
-            return -EBADMSG;
-    *ret = v;
-    return 0;
-}
-
 static int parse_line(const char *p, const char *end, struct vm_counters *c)
 {
     const char *space = memchr(p, ' ', (size_t)(end - p));
@@ -67,7 +54,7 @@ static int parse_line(const char *p, const char *end, struct vm_counters *c)
         size_t len = strlen(wanted[i].name);
         if ((size_t)(space - p) != len || memcmp(p, wanted[i].name, len) != 0)
             continue;
-        int r = parse_number(space + 1, end, &value);
+        int r = parse_u64_span(space + 1, end, &value);
         if (r < 0)
             return r;
         *(uint64_t *)((char *)c + wanted[i].offset) += value;

@@ -261,18 +261,31 @@ static void people_can_read_all(void **state)
     }
 }
 
+static void u64_span(void **state)
+{
+    static const char text[] = "18446744073709551615x18446744073709551616 -1";
+    uint64_t v = 4711;
+
+    (void)state;
+    assert_int_equal(parse_u64_span(text, text, &v), -EBADMSG);
+    assert_int_equal(parse_u64_span(text, text + 21, &v), -EBADMSG);
+    assert_int_equal(parse_u64_span(text + 21, text + 41, &v), -EBADMSG);
+    assert_int_equal(parse_u64_span(text + 42, text + 44, &v), -EBADMSG);
+    assert_true(v == 4711);
+    assert_int_equal(parse_u64_span(text, text + 20, &v), 0);
+    assert_true(v == UINT64_MAX);
+    assert_int_equal(parse_u64_span(text, text + 1, &v), 0);
+    assert_true(v == 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(u64),
-        cmocka_unit_test(i64),
-        cmocka_unit_test(duration),
-        cmocka_unit_test(size),
-        cmocka_unit_test(percent),
-        cmocka_unit_test(boolean),
-        cmocka_unit_test(duration_texts),
-        cmocka_unit_test(size_texts),
-        cmocka_unit_test(people_can_read_all),
+        cmocka_unit_test(u64_span),   cmocka_unit_test(u64),
+        cmocka_unit_test(i64),        cmocka_unit_test(duration),
+        cmocka_unit_test(size),       cmocka_unit_test(percent),
+        cmocka_unit_test(boolean),    cmocka_unit_test(duration_texts),
+        cmocka_unit_test(size_texts), cmocka_unit_test(people_can_read_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
