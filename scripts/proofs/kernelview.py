@@ -13,10 +13,11 @@ TRACEFS = "/sys/kernel/tracing"
 TASK = """import mmap, time
 m = mmap.mmap(-1, {0} << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
 try: m.madvise(15)
-except OSError: pass  # no huge pages here
-for i in range(0, {0} << 20, 4096): m[i] = 1
+except OSError: pass
+page = bytes(1 << 20)
+for i in range(0, {0} << 20, 1 << 20): m[i:i + (1 << 20)] = page
 print(1, flush=True)
-time.sleep(600)"""
+time.sleep(3600)"""
 
 Limits = collections.namedtuple("Limits", "high_min high_max batch free_hold alloc_hold")
 
