@@ -122,7 +122,7 @@ static void describe_change(const struct evidence_numbers *w, struct text *t)
     say_threat(t, w);
     say(t, " > %s; b %" PRIu32 " -> %" PRIu32 " makes it %s for %" PRIu32 " task%s%s",
         wait(w->target, target), w->b_before, w->b_after, wait(w->w_after, after), w->n_planned,
-        plural(w->n_planned), w->w_after > w->target ? ", the best that can be had" : "");
+        plural(w->n_planned), w->w_after > w->target ? ", the best that is worth its price" : "");
     say(t, ", at %" PRIu32 ".%02" PRIu32 "%% of throughput", w->loss / 100, w->loss % 100);
 }
 

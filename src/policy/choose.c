@@ -60,14 +60,14 @@ void assess_threat(const struct params *p, const struct snapshot *s, const struc
  * whoever frees next, and in R4 up to a whole list in one hold of decay_pcp_high() (180,000 pages
  * seen on 6.18). In R2 and R3 the lists are short, and idle CPUs keep theirs; R5 drains by the
  * batch. Who starts empties his list before he takes the lock: what is drained is that of others,
- * once. With all lists full 64 starts of 4 GB made others wait 1.8 instead of 17.8 ms (pcpsim). */
-static bool affordable(const struct snapshot *s, const struct estimate *est,
-                       const struct threat *threat, struct choice *c)
+ * once. With all lists full 64 starts of 4 GB made others wait 1.8 instead of 17.8 ms (pcpsim).
+ * The answer is in pages of a storm that is worth it. */
+static uint64_t price(const struct snapshot *s, const struct threat *threat, struct choice *c)
 {
     if (s->host->regime < REGIME_R4 || s->host->regime == REGIME_R5 || threat->path == PCP_ALLOC)
-        return true;
+        return 0;
     c->excess = lists_excess(s, &c->values);
-    return c->excess <= est->pages * (threat->n == 1 ? FIRST_OF : 1) / EXCESS_SHARE;
+    return c->excess * EXCESS_SHARE / (threat->n == 1 ? FIRST_OF : 1);
 }
 
 /* Takes the fraction besides what the scale gave, where that is shorter and worth its price. */
@@ -80,7 +80,11 @@ static void add_fraction(const struct params *p, const struct snapshot *s,
     with.b_after = hold_by_fraction(p, s->host, s->zones, aim, c->b_after, &with.values);
     if (with.b_after >= c->b_after)
         return;
-    with.reason = affordable(s, est, threat, &with) ? REASON_STORM : REASON_PRICE;
+    uint64_t worth_from = price(s, threat, &with);
+    if (est->pages < worth_from) {
+        c->worth_from = with.worth_from = worth_from;
+        with.reason = REASON_PRICE;
+    }
     if (with.reason == REASON_STORM || c->b_after >= threat->b)
         *c = with;
 }

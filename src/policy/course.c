@@ -47,7 +47,17 @@ static void judge_alarm(const struct step *x)
         false_alarm(x);
 }
 
-/* More tasks than planned for, or fewer CPUs: at once; far fewer tasks: when it has stayed so. */
+/* More tasks than planned for, fewer CPUs, or memory enough to be worth the price of what was left
+ * undone. */
+static bool outgrown(const struct step *x, const struct threat *t)
+{
+    const struct storm *st = &x->e->storm;
+
+    return t->n > st->n_planned || x->s->host->cpus_online < st->cpus ||
+           (st->worth_from != 0 && x->est.pages >= st->worth_from);
+}
+
+/* A storm that outgrows its plan: at once; far fewer tasks: when it has stayed so. */
 static void adapt(const struct step *x)
 {
     struct knob_values base = claim_base(&x->e->claim, x->s);
@@ -60,7 +70,7 @@ static void adapt(const struct step *x)
     else if (st->small_since == 0)
         st->small_since = x->now;
 
-    if (t.n > st->n_planned || x->s->host->cpus_online < st->cpus) {
+    if (outgrown(x, &t)) {
         if (!course_must_dwell(x->e, x->p, x->now))
             decide(x, REASON_STORM_GREW);
     } else if (st->small_since != 0 && x->now - st->small_since >= x->p->dwell &&

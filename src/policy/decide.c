@@ -99,6 +99,7 @@ void decide(const struct step *x, enum reason reason)
     x->e->storm.cpus = x->s->host->cpus_online;
     assess_threat(x->p, x->s, &x->est, &base, &t);
     weigh(x, &base, &t, &c);
+    x->e->storm.worth_from = c.worth_from;
     fill_why(x, &t, &c, &why);
     /* What bounds the lists in calm may be short enough already. */
     if (x->e->steady.on && c.reason == REASON_STORM &&

@@ -23,6 +23,7 @@ struct storm {
     uint64_t tuned_since; /* the knobs are ours without a break */
     uint64_t small_since; /* since when far fewer are in flight than planned for; 0 */
     uint32_t n_planned;
+    uint64_t worth_from; /* pages in flight that are worth more than was done, 0: none are */
     uint32_t cpus;     /* online when that was planned: with fewer each list is longer */
     bool proven;       /* freeing was seen, or vmstat showed it in the first place */
     bool trust_all;    /* and what was learned of earlier storms does not hold here */

@@ -98,6 +98,31 @@ static void test_growth(void **state)
     assert_int_equal(r.restores, 1);
 }
 
+/* Where the scale alone is taken, because full lists make the fraction dear: a storm that proves
+ * larger is worth that price, though no more tasks are in flight than were planned for. */
+static void test_worth_more(void **state)
+{
+    (void)state;
+    r.params.knob_lo[KNOB_SCALE] = 4;
+    for (uint32_t i = 0; i < r.table.n_lists; i++)
+        r.lists[i].count = 10000;
+    rig_exits(&r, 0, 9, 2048, -1, 0);
+    assert_int_equal(rig_step(&r), PLAN_SET);
+    assert_int_equal(r.plan.values.value[KNOB_SCALE], 4);
+    assert_int_equal(r.plan.values.value[KNOB_FRACTION], 0);
+    assert_true(r.plan.why.w_after > r.params.target_wait);
+    assert_int_equal(rig_step(&r), PLAN_NONE);
+
+    rig_exits(&r, 0, 7, 4096, -1, 0);
+    assert_int_equal(rig_step(&r), PLAN_SET);
+    assert_int_equal(r.plan.reason, REASON_STORM_GREW);
+    assert_int_equal(r.plan.values.value[KNOB_SCALE], 4);
+    assert_true(r.plan.values.value[KNOB_FRACTION] > 0);
+    assert_true(r.plan.why.excess > 0);
+    assert_int_equal(r.plan.why.b_after, 189);
+    assert_int_equal(rig_step(&r), PLAN_NONE);
+}
+
 /* High is shared out anew over the CPUs that are left: what was planned is planned again, once. */
 static void test_fewer_cpus(void **state)
 {
@@ -1162,6 +1187,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_storm, start_small),
         TEST(test_growth, start_big),
+        TEST(test_worth_more, start_r6),
         TEST(test_fewer_cpus, start_big),
         TEST(test_shrink, start_big),
         cmocka_unit_test(test_left_alone),
