@@ -27,8 +27,8 @@ struct choice {
     uint32_t n_planned, b_after;
     uint64_t w_after;
     uint64_t excess;
-    uint64_t worth_from; /* pages from which a storm is worth the price of more; 0: nothing is left */
-    uint32_t loss; /* of throughput, 1/100 of a percent */
+    uint64_t worth_from; /* pages from which a storm is worth the price of more, 0: none */
+    uint32_t loss;       /* of throughput, 1/100 of a percent */
 };
 
 /* W with the knobs at `knobs`. n and w are 0 where nothing is in flight, and with one CPU online:

@@ -24,14 +24,14 @@ struct storm {
     uint64_t small_since; /* since when far fewer are in flight than planned for; 0 */
     uint32_t n_planned;
     uint64_t worth_from; /* pages in flight that are worth more than was done, 0: none are */
-    uint32_t cpus;     /* online when that was planned: with fewer each list is longer */
-    bool proven;       /* freeing was seen, or vmstat showed it in the first place */
-    bool trust_all;    /* and what was learned of earlier storms does not hold here */
-    bool doubted;      /* it was a false alarm */
-    uint64_t doubt_at; /* the earliest time to say so */
-    bool measured;     /* freed is that of the whole storm, which is over */
-    bool lengthened;   /* the last change of ours made the lists longer */
-    bool endless;      /* given back after TunedMax=, and left alone since */
+    uint32_t cpus;       /* online when that was planned: with fewer each list is longer */
+    bool proven;         /* freeing was seen, or vmstat showed it in the first place */
+    bool trust_all;      /* and what was learned of earlier storms does not hold here */
+    bool doubted;        /* it was a false alarm */
+    uint64_t doubt_at;   /* the earliest time to say so */
+    bool measured;       /* freed is that of the whole storm, which is over */
+    bool lengthened;     /* the last change of ours made the lists longer */
+    bool endless;        /* given back after TunedMax=, and left alone since */
     struct vm_counters base, last;
     struct plan peak; /* the decision with the largest W, when it is left alone */
     uint64_t announced, bounded, freed;

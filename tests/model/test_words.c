@@ -250,7 +250,8 @@ static void test_grammar(void **state)
     assert_null(strstr(text, "for 1 tasks"));
 
     p.why.w_after = 25000;
-    assert_non_null(strstr(plan_describe(&p, text, sizeof(text)), "the best that is worth its price"));
+    assert_non_null(
+        strstr(plan_describe(&p, text, sizeof(text)), "the best that is worth its price"));
     p.why.group[0] = '\0';
     assert_non_null(strstr(plan_describe(&p, text, sizeof(text)), "most of unknown"));
 
