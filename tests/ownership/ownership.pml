@@ -2,9 +2,10 @@
 
 /* Who owns a knob: src/actuate, for one knob. (The journal holds all knobs in one file, replaced at
  * once, and no rule looks at two of them.) Each atomic block below is what one system call makes
- * visible to others, and has the name of the function of src/actuate that makes it; between any two
- * of them everybody else may act: somebody who writes the knob, kill -9, a reboot, a second
- * pcptuned. Temporary files of the journal are seen by nobody and are left out.
+ * visible to others; between any two of them everybody else may act: somebody who writes the knob,
+ * kill -9, a reboot, a second pcptuned. Temporary files of the journal are seen by nobody and are
+ * left out. An inline has the name of the function that it stands for; the test `names` knows the
+ * ones that stand for no code.
  *
  * `daemon` is pcptuned, started again whenever it has ended; `helper` is `pcptuned --restore`, which
  * ExecStopPost= or an administrator may run at any time. What goes wrong is bounded (KILLS, FOREIGN,
@@ -106,6 +107,11 @@ ltl no_alike { [] (alike == 0) }
 
 #define STATE knob, journal_held, journal_boot, journal_original, journal_last, journal_next
 #define journal_ours(value) (held && (value == last || value == next))
+#define entry_is_old_again                                                                         \
+    held = old_held;                                                                               \
+    original = old_original;                                                                       \
+    last = old_last;                                                                               \
+    next = old_next
 
 inline forget()
 {
@@ -138,21 +144,12 @@ inline read_knob()
     }
 }
 
-inline taken()
+inline note_original()
 {
     if
     :: taking -> original_truly = now
     :: else
     fi
-}
-
-inline save_to_disk()
-{
-    journal_held = held;
-    journal_boot = (held -> boot : 0);
-    journal_original = original;
-    journal_last = last;
-    journal_next = next
 }
 
 inline journal_save()
@@ -169,7 +166,15 @@ inline journal_save()
     atomic {
         alive_still();
         if
-        :: save_to_disk(); taken(); journal_torn = false; failed = false
+        ::
+            journal_held = held;
+            journal_boot = (held -> boot : 0);
+            journal_original = original;
+            journal_last = last;
+            journal_next = next;
+            note_original();
+            journal_torn = false;
+            failed = false
         :: fault()
         fi;
         printf("@ %d journal_save %d | %d %d %d %d %d %d\n", me, failed, STATE)
@@ -203,7 +208,7 @@ inline write_knob(value)
         ::
 #endif
             count_loss();
-            taken();
+            note_original();
             knob = value; writer = WE; failed = false
         :: fault()
         :: may_fault -> faults_left--; failed = false; silent = true /* without effect */
@@ -224,21 +229,16 @@ inline record_intent(value)
         next = value;
         journal_save();
         if
-        :: failed -> put_back_entry(); taking = false
+        :: failed -> entry_is_old_again; taking = false
         :: else
         fi
     fi
 }
 
-inline put_back_entry()
-{
-    held = old_held; original = old_original; last = old_last; next = old_next
-}
-
 inline withdraw_intent()
 {
     taking = false;
-    put_back_entry();
+    entry_is_old_again;
     journal_save()
 }
 
@@ -287,22 +287,26 @@ inline done_with_locals()
     failed = false; taking = false
 }
 
+inline set_knob(from, value)
+{
+    read_knob();
+    if
+    :: failed -> kind = FAILED
+    :: !failed && ((held && !journal_ours(now)) || (!held && from != now)) -> kind = TAKEN
+    :: else ->
+        if
+        :: now != value -> change_knob(value)
+        :: else
+        fi
+    fi
+}
+
 inline actuator_set(from, value)
 {
     atomic { printf("@ %d actuator_set %d %d\n", me, from, value); kind = UNCHANGED };
     if
     :: !recovered -> kind = FAILED
-    :: else ->
-        read_knob();
-        if
-        :: failed -> kind = FAILED
-        :: !failed && ((held && !journal_ours(now)) || (!held && from != now)) -> kind = TAKEN
-        :: else ->
-            if
-            :: now != value -> change_knob(value)
-            :: else
-            fi
-        fi
+    :: else -> set_knob(from, value)
     fi;
     atomic {
         printf("@ %d return %d %d\n", me, kind, held);
@@ -392,11 +396,16 @@ inline journal_read()
     }
 }
 
+inline journal_remove()
+{
+    journal_save() /* of one that holds nothing */
+}
+
 inline adopt_journal()
 {
     journal_read();
     if
-    :: stale -> journal_save() /* holds nothing: journal_remove() */
+    :: stale -> journal_remove()
     :: else
     fi;
     recovered = !failed
@@ -469,11 +478,16 @@ inline end_of_life()
 /* --- src/service --- */
 
 /* Theirs now: OnForeignWrite=yield and reassert differ in when the next storm comes. */
-inline set_and_tell(to)
+inline foreign()
 {
-    actuator_set(believed, to);
+    believed = now;
+    actuator_yield()
+}
+
+inline outcome()
+{
     if
-    :: kind == TAKEN -> believed = now; actuator_yield()
+    :: kind == TAKEN -> foreign()
     :: else
     fi;
     now = 0; kind = 0
@@ -483,9 +497,10 @@ inline storm()
 {
     believed = knob; /* JOB_READ, or an outcome: old by the time of the write */
     select(value : WANTED_MIN .. WANTED_MAX);
-    set_and_tell(value);
+    actuator_set(believed, value);
+    outcome();
     if
-    :: value = WANTED_MIN + WANTED_MAX - value; set_and_tell(value)
+    :: value = WANTED_MIN + WANTED_MAX - value; actuator_set(believed, value); outcome()
     :: true
     fi;
     value = 0;
@@ -511,6 +526,12 @@ inline daemon_run()
     fi
 }
 
+/* --restore */
+inline restore()
+{
+    actuator_recover()
+}
+
 proctype pcptuned(byte me)
 {
     bool held, old_held, recovered, failed, stale, silent, taking, owed;
@@ -527,7 +548,7 @@ end:
         if
         :: failed
         :: !failed && me == DAEMON -> daemon_run()
-        :: !failed && me == HELPER -> actuator_recover()
+        :: !failed && me == HELPER -> restore()
         fi;
 gone:
         end_of_life()
