@@ -43,6 +43,11 @@
 #define TAKEN 2 /* OUTCOME_FOREIGN */
 #define FAILED 3
 
+/* r: OK while a recovery restores, else why there is nothing to restore from. */
+#define ENOENT 0
+#define OK 1
+#define ESTALE 2 /* or EBADMSG */
+
 #define KERNEL 0 /* nobody wrote it in this boot */
 #define WE 1
 #define THEY 2
@@ -65,11 +70,21 @@ byte journal_original, journal_last, journal_next;
 
 byte foreign_left = FOREIGN, kills_left = KILLS, reboots_left = REBOOTS, faults_left = FAULTS;
 
-#ifdef TRACES /* faults spread over the run */
+#ifdef TRACES /* spread over the run */
 byte weather;
+#define may_write (foreign_left > 0 && weather < 3)
+#else
+#define may_write (foreign_left > 0)
+#endif
+#if defined(RECOVERIES) /* many are needed, and few succeed at once */
+#define may_fault (faults_left > 0 && (weather == 0 || (r == OK && weather > 3)))
+#define may_kill (kills_left > 0 && weather > 3 && ours)
+#elif defined(TRACES)
 #define may_fault (faults_left > 0 && weather == 0)
+#define may_kill (kills_left > 0)
 #else
 #define may_fault (faults_left > 0)
+#define may_kill (kills_left > 0)
 #endif
 
 /* --- what only the properties know --- */
@@ -147,7 +162,7 @@ inline read_knob()
 inline note_original()
 {
     if
-    :: taking -> original_truly = now
+    :: taking -> assert(!ours); original_truly = now
     :: else
     fi
 }
@@ -284,7 +299,7 @@ inline change_knob(value)
 inline done_with_locals()
 {
     before = 0; old_held = false; old_original = 0; old_last = 0; old_next = 0;
-    failed = false; taking = false
+    failed = false; taking = false; r = ENOENT
 }
 
 inline set_knob(from, value)
@@ -374,11 +389,11 @@ inline journal_read()
 {
     atomic {
         alive_still();
-        stale = false;
         if
         :: failed = false;
             if
             :: journal_held && !journal_torn && OF_THIS_BOOT ->
+                r = OK;
                 held = true;
                 original = journal_original;
                 last = journal_last;
@@ -387,10 +402,10 @@ inline journal_read()
 #else
                 next = journal_next
 #endif
-            :: journal_held && (journal_torn || !OF_THIS_BOOT) -> stale = true
-            :: else
+            :: journal_held && (journal_torn || !OF_THIS_BOOT) -> r = ESTALE
+            :: !journal_held -> r = ENOENT
             fi
-        :: fault()
+        :: fault(); r = ENOENT
         fi;
         printf("@ %d journal_read %d | %d %d %d %d %d %d\n", me, failed, STATE)
     }
@@ -405,21 +420,31 @@ inline adopt_journal()
 {
     journal_read();
     if
-    :: stale -> journal_remove()
+    :: r == ESTALE -> journal_remove()
     :: else
     fi;
     recovered = !failed
 }
 
+/* First, again with the journal still to be adopted, or again with it adopted. */
 inline actuator_recover()
 {
-    atomic { printf("@ %d actuator_recover\n", me); kind = UNCHANGED };
-    adopt_journal();
+    atomic {
+        printf("@ %d actuator_recover %d\n", me, (unrecovered -> 1 + recovered : 0));
+        kind = UNCHANGED
+    };
+    if
+#ifdef MUTANT_ADOPTED_AGAIN
+    :: adopt_journal()
+#else
+    :: recovered -> r = OK
+    :: else -> adopt_journal()
+#endif
+    fi;
     if
     :: !recovered -> kind = FAILED
-    :: recovered && !stale && held -> restore_held()
-    :: recovered && !stale && !held
-    :: recovered && stale
+    :: recovered && r == OK -> restore_held()
+    :: recovered && r != OK
     fi;
     atomic {
         assert(kind > TAKEN || !ours);
@@ -469,7 +494,7 @@ inline end_of_life()
         killed[me] = false;
         forget();
         done_with_locals();
-        recovered = false; stale = false; owed = false; kind = 0; now = 0;
+        recovered = false; unrecovered = false; owed = false; kind = 0; now = 0;
         believed = 0; value = 0; storms = 0;
         printf("@ %d gone | %d %d %d %d %d %d\n", me, STATE)
     }
@@ -484,15 +509,35 @@ inline foreign()
     actuator_yield()
 }
 
+/* Of a set or a restore. The engine owes what it knows to be held. */
 inline outcome()
 {
     if
     :: kind == TAKEN -> foreign()
     :: else
     fi;
+    owed = held;
     now = 0; kind = 0
 }
 
+/* A recovery. */
+inline collected()
+{
+#ifndef MUTANT_RECOVERED_ONCE
+    unrecovered = kind == FAILED;
+#endif
+    now = 0; kind = 0
+}
+
+inline daemon_on_tick()
+{
+    if
+    :: unrecovered -> actuator_recover(); collected()
+    :: else
+    fi
+}
+
+/* Calm has its changes too: a tick may fall between the set and the restore. */
 inline storm()
 {
     believed = knob; /* JOB_READ, or an outcome: old by the time of the write */
@@ -501,29 +546,32 @@ inline storm()
     outcome();
     if
     :: value = WANTED_MIN + WANTED_MAX - value; actuator_set(believed, value); outcome()
+    :: daemon_on_tick()
     :: true
     fi;
     value = 0;
-    believed = 0;
     actuator_restore();
-    owed = kind == FAILED;
-    now = 0; kind = 0
+    outcome();
+    believed = 0
 }
 
-/* The engine knows only of what it did itself: what a recovery could not give back waits for a storm
- * or for the end of the process (ExecStopPost=). */
+/* The engine knows only of what it did itself: what a recovery could not give back waits for a tick,
+ * a storm or the end of the process (ExecStopPost=). */
 inline daemon_run()
 {
     actuator_recover();
-    now = 0; kind = 0;
+    collected();
     do
     :: storms < STORMS -> storms++; storm()
+    :: owed -> actuator_restore(); outcome()
+    :: !owed && unrecovered -> daemon_on_tick()
+#ifdef TRACES /* longer lives */
+    :: storms == STORMS -> break
+#else
+    :: !owed && !unrecovered -> killed[me] -> goto gone /* does nothing for ever */
     :: break
-    od;
-    if
-    :: owed -> actuator_restore()
-    :: else
-    fi
+#endif
+    od
 }
 
 /* --restore */
@@ -534,15 +582,15 @@ inline restore()
 
 proctype pcptuned(byte me)
 {
-    bool held, old_held, recovered, failed, stale, silent, taking, owed;
+    bool held, old_held, recovered, failed, silent, taking, owed, unrecovered;
     byte original, last, next, old_original, old_last, old_next;
-    byte now, before, kind, believed, value, storms;
+    byte now, before, kind, r, believed, value, storms;
 
 end:
     do
     ::
 #ifdef TRACES /* fewer starts that only find the lock taken */
-        (me == DAEMON || lock == FREE);
+        (lock == FREE && (me == DAEMON || weather < 2));
 #endif
         actuator_open();
         if
@@ -560,7 +608,7 @@ gone:
 inline foreign_write()
 {
     atomic {
-        foreign_left > 0;
+        may_write;
         foreign_left--;
         select(theirs : 0 .. VALUE_MAX);
         if
@@ -575,7 +623,7 @@ inline foreign_write()
 inline kill(whom)
 {
     atomic {
-        kills_left > 0 && alive[whom] && !killed[whom];
+        may_kill && alive[whom] && !killed[whom];
         kills_left--;
         killed[whom] = true;
         printf("@ 2 kill %d | %d %d %d %d %d %d\n", whom, STATE)

@@ -17,8 +17,8 @@
 #include "plan.h"
 #include "steps.h"
 
-#define RUNS 150
-#define MORE_OF_ALL "-DTRACES -DKILLS=5 -DFOREIGN=30 -DREBOOTS=2 -DFAULTS=40 -DSTORMS=5"
+#define RUNS 200
+#define MORE_OF_ALL "-DTRACES -DKILLS=20 -DFOREIGN=30 -DREBOOTS=2 -DFAULTS=40 -DSTORMS=5"
 
 static const char *const boots[] = {"ee505401-471c-40d1-981e-ce67dbb17684", "0-1"};
 static const int values[] = {0, 100, 4509, 777}; /* of the model's 0, 1, 2, 3 */
@@ -39,6 +39,9 @@ struct walk {
     struct stepper process[2];
     bool killed[2];
     struct step_report before[2]; /* the step that each stands before, or its return */
+    struct recovery {
+        bool runs, failed, again; /* failed: one in its write */
+    } recovery[2];
     int boot;
 };
 
@@ -48,26 +51,51 @@ static struct kind {
     int arg; /* -1: any */
     unsigned seen;
 } contained[] = {
-    {"actuator_open", 0, 0},    {"actuator_open", 1, 0},    {"journal_read", 0, 0},
-    {"journal_read", 1, 0},     {"read_knob", 0, 0},        {"read_knob", 1, 0},
-    {"journal_save", 0, 0},     {"journal_save", 1, 0},     {"write_knob", 0, 0},
-    {"write_knob", 1, 0},       {"write_knob", 2, 0},       {"actuator_set", -1, 0},
-    {"actuator_restore", 0, 0}, {"actuator_recover", 0, 0}, {"actuator_yield", 0, 0},
-    {"return", 0, 0},           {"return", 1, 0},           {"return", 2, 0},
-    {"return", 3, 0},           {"foreign_write", -1, 0},   {"kill", DAEMON, 0},
-    {"kill", HELPER, 0},        {"reboot", 0, 0},           {"gone", 0, 0},
+    {"actuator_open", 0, 0},    {"actuator_open", 1, 0},
+    {"journal_read", 0, 0},     {"journal_read", 1, 0},
+    {"read_knob", 0, 0},        {"read_knob", 1, 0},
+    {"journal_save", 0, 0},     {"journal_save", 1, 0},
+    {"write_knob", 0, 0},       {"write_knob", 1, 0},
+    {"write_knob", 2, 0},       {"actuator_set", -1, 0},
+    {"actuator_restore", 0, 0}, {"actuator_recover", 0, 0},
+    {"actuator_recover", 1, 0}, {"actuator_recover", 2, 0},
+    {"actuator_yield", 0, 0},   {"return", 0, 0},
+    {"return", 1, 0},           {"return", 2, 0},
+    {"return", 3, 0},           {"foreign_write", -1, 0},
+    {"kill", DAEMON, 0},        {"kill", HELPER, 0},
+    {"reboot", 0, 0},           {"gone", 0, 0},
+    {"put back again", 0, 0},   {"put back again", 1, 0},
+    {"put back again", 2, 0},   {"put back again", 3, 0},
 };
 
-static void count(const struct line *l)
+static void count(const char *name, int arg)
 {
     for (size_t i = 0; i < ARRAY_SIZE(contained); i++) {
         struct kind *k = &contained[i];
-        if (strcmp(k->name, l->name) == 0 && (k->arg < 0 || k->arg == l->arg)) {
+        if (strcmp(k->name, name) == 0 && (k->arg < 0 || k->arg == arg)) {
             k->seen++;
             return;
         }
     }
-    fail_msg("the model has a step that this test does not know: %s %d", l->name, l->arg);
+    fail_msg("the model has a step that this test does not know: %s %d", name, arg);
+}
+
+/* How a recovery ends that is repeated because the knob could not be written. */
+static void count_recovery(struct recovery *r, const struct line *l)
+{
+    if (strcmp(l->name, "actuator_recover") == 0) {
+        r->runs = true;
+        r->again = r->failed;
+    } else if (strcmp(l->name, "write_knob") == 0) {
+        r->failed |= r->runs && l->arg != 0;
+    } else if (strcmp(l->name, "return") == 0 && r->runs) {
+        if (r->again)
+            count("put back again", l->arg);
+        r->runs = false;
+        r->failed &= kinds[l->arg] == OUTCOME_FAILED;
+    } else if (strcmp(l->name, "gone") == 0) {
+        *r = (struct recovery){false};
+    }
 }
 
 /* False: a line that is not for us. */
@@ -217,7 +245,9 @@ static unsigned walk(FILE *trace)
         if (!parse(text, &l))
             continue;
         (void)snprintf(done[n++ % ARRAY_SIZE(done)], sizeof(done[0]), "%s", text);
-        count(&l);
+        count(l.name, l.arg);
+        if (l.who != OTHERS)
+            count_recovery(&w.recovery[l.who], &l);
         step(&w, &l);
         if (l.has_state)
             compare(&l);
@@ -246,8 +276,9 @@ static void test_walk(void **state)
     for (int seed = 1; seed <= RUNS; seed++) {
         char command[512];
         (void)snprintf(command, sizeof(command),
-                       "spin -T -n%d -u4000 " MORE_OF_ALL " " TEST_DATA "/ownership/ownership.pml",
-                       seed);
+                       "spin -T -n%d -u4000 " MORE_OF_ALL "%s " TEST_DATA
+                       "/ownership/ownership.pml",
+                       seed, seed % 4 ? " -DRECOVERIES" : "");
         FILE *f = popen(command, "r"); /* NOLINT(cert-env33-c) */
         assert_non_null(f);
         steps += walk(f);
