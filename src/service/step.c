@@ -168,7 +168,8 @@ int daemon_on_tick(sd_event_source *source, uint64_t usec, void *arg)
     if (watch_tick(d->watch))
         daemon_add_exits(d);
     bool calm = engine_idle(d->engine) && watch_snapshot(d->watch)->tasks == 0;
-    if (calm && d->unrecovered) {
+    bool ours = engine_get_state(d->engine) == ENGINE_STEADY; /* which recovery would give back */
+    if (calm && d->unrecovered && !ours) {
         daemon_submit(d, &(struct job){.kind = JOB_RECOVER}); /* which is followed by a reading */
     } else if (calm && now - d->read_at >= CALM_READ_EVERY) {
         d->read_at = now;
