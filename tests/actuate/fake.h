@@ -23,8 +23,7 @@ void fake_reset(void);
 void fake_file(enum knob_id id, const char *text);
 
 /* The knob is a real int sysctl of our network namespace: writes are as atomic as the kernel's, and
- * it refuses with EINVAL what it does not like. Leaves the test where the kernel has no such sysctl.
- */
+ * it refuses with EINVAL what it does not like. Leaves the test where there is no such sysctl. */
 void fake_sysctl(enum knob_id id, const char *path);
 #define FAKE_ANY_INT "/proc/sys/net/ipv4/tcp_max_syn_backlog"
 #define FAKE_ANY_INT_TOO "/proc/sys/net/ipv4/tcp_base_mss"
