@@ -13,6 +13,7 @@
 
 #include "fileio.h"
 #include "macros.h"
+#include "skips.h"
 
 static bool entered;
 
@@ -60,7 +61,7 @@ static void remove_knob(enum knob_id id)
 void fake_reset(void)
 {
     if (!entered)
-        skip();
+        skip_for_want("no private mount namespace here");
     for (enum knob_id id = 0; id < KNOB_MAX; id++)
         remove_knob(id);
     while (umount2(FAKE_RUN, MNT_DETACH) == 0)
@@ -74,13 +75,11 @@ void fake_file(enum knob_id id, const char *text)
     assert_true(write_text(knob_table[id].path, text));
 }
 
-bool fake_sysctl(enum knob_id id, const char *path)
+void fake_sysctl(enum knob_id id, const char *path)
 {
     fake_file(id, "");
-    if (mount(path, knob_table[id].path, NULL, MS_BIND, NULL) == 0)
-        return true;
-    print_message("SKIP: %s: %s\n", path, strerror(errno));
-    return false;
+    if (mount(path, knob_table[id].path, NULL, MS_BIND, NULL) < 0)
+        skip_for_want("%s: %s", path, strerror(errno));
 }
 
 void fake_read_only(enum knob_id id)

@@ -16,6 +16,7 @@
 #include "actuate.h"
 #include "fake.h"
 #include "journal.h"
+#include "skips.h"
 
 #define BOOT "ee505401-471c-40d1-981e-ce67dbb17684"
 #define FOREIGN_VALUE 777
@@ -158,13 +159,11 @@ struct fake_values {
 static void reset(struct fake_values v)
 {
     fake_reset();
-    if (!fake_sysctl(KNOB_FRACTION, FAKE_ANY_INT))
-        skip();
+    fake_sysctl(KNOB_FRACTION, FAKE_ANY_INT);
     fake_set(KNOB_FRACTION, v.fraction);
     if (v.scale == NOBODY)
         return;
-    if (!fake_sysctl(KNOB_SCALE, FAKE_ANY_INT_TOO))
-        skip();
+    fake_sysctl(KNOB_SCALE, FAKE_ANY_INT_TOO);
     fake_set(KNOB_SCALE, v.scale);
 }
 
@@ -200,8 +199,7 @@ static void need_ptrace(void)
         run_to_end(&t);
         return;
     }
-    print_message("SKIP: no ptrace here: nothing is killed\n");
-    skip();
+    skip_for_want("no ptrace here: nothing is killed");
 }
 
 /* --- tests --- */

@@ -1,19 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <fcntl.h>
+#include <json.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <signal.h>
 #include <stdio.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <systemd/sd-bus.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include "api.h"
+#include "fileio.h"
+#include "journal.h"
 #include "since.h"
 #include "take.h"
 #include "verbs.h"
 
 /* pcptunectl against a pcptuned that answers anything: properties of other types and sizes, names
- * that it has never heard of, events that are no JSON. */
+ * that it has never heard of, events that are no JSON. verify finds any journal beside that, top
+ * draws on terminals of any size, and what status and verify print as JSON is JSON. */
 
 #define TEXT 2048
 
@@ -24,6 +32,9 @@ static int listener;
 static char address[64];
 static sem_t served;        /* a connection is over */
 static struct take answers; /* of the server's thread while a verb waits for it */
+static unsigned pauses;     /* of verify, which looks again after each */
+static char dir[] = "/tmp/pcptuned-fuzz-XXXXXX", config[64], boot_id[64];
+static int state = -1, terminal = -1, keyboard = -1;
 
 /* --- answers ---------------------------------------------------------------------------------- */
 
@@ -245,6 +256,57 @@ static void *server(void *arg)
     return arg;
 }
 
+/* --- what else there is -------------------------------------------------------------------------
+ */
+
+int __wrap_nanosleep(const struct timespec *for_, struct timespec *left);
+
+int __wrap_nanosleep(const struct timespec *for_, struct timespec *left)
+{
+    (void)for_, (void)left;
+    pauses++;
+    return 0;
+}
+
+static void *read_screen(void *arg)
+{
+    char buf[4096];
+
+    while (read(keyboard, buf, sizeof(buf)) > 0)
+        ;
+    return arg;
+}
+
+static void open_terminal(void)
+{
+    pthread_t thread;
+
+    keyboard = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+    require(keyboard >= 0 && grantpt(keyboard) == 0 && unlockpt(keyboard) == 0);
+    terminal = open(ptsname(keyboard), O_RDWR | O_NOCTTY | O_CLOEXEC);
+    require(terminal >= 0 && setenv("TERM", "xterm", 1) == 0);
+    require(pthread_create(&thread, NULL, read_screen, NULL) == 0);
+}
+
+static void remove_state(void)
+{
+    (void)journal_remove(state);
+    (void)unlink(config);
+    (void)rmdir(dir);
+}
+
+static void make_state(void)
+{
+    require(mkdtemp(dir) != NULL && setenv("RUNTIME_DIRECTORY", dir, 1) == 0);
+    state = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    snprintf(config, sizeof(config), "%s/empty.conf", dir);
+    int fd = open(config, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    require(state >= 0 && fd >= 0 && atexit(remove_state) == 0);
+    close(fd);
+    require(read_file("/proc/sys/kernel/random/boot_id", boot_id, sizeof(boot_id)) > 0);
+    boot_id[strcspn(boot_id, "\n")] = '\0';
+}
+
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
     struct sockaddr_un sa = {.sun_family = AF_UNIX};
@@ -258,14 +320,109 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     require(listener >= 0 && bind(listener, (const struct sockaddr *)&sa, len) == 0 &&
             listen(listener, 8) == 0 && sem_init(&served, 0, 0) == 0);
     require(pthread_create(&thread, NULL, server, NULL) == 0);
+    open_terminal();
+    make_state();
     return 0;
+}
+
+/* --- the verbs ----------------------------------------------------------------------------------
+ */
+
+static void leave_torn_journal(struct take *in)
+{
+    char buf[JOURNAL_TEXT_MAX];
+    size_t len = 0;
+    int fd = openat(state, "knobs.journal", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+    for (size_t n = take_bytes(in, 2) % sizeof(buf); len < n; len++)
+        buf[len] = (char)take_bytes(in, 1);
+    require(fd >= 0 && write(fd, buf, len) == (ssize_t)len);
+    close(fd);
+}
+
+static void leave_journal(struct take *in)
+{
+    struct journal j = {.boot_id = "0-1"};
+    unsigned how = take_below(in, 4);
+
+    (void)journal_remove(state);
+    if (how == 0)
+        return;
+    if (how == 1) {
+        leave_torn_journal(in);
+        return;
+    }
+    if (how == 2)
+        snprintf(j.boot_id, sizeof(j.boot_id), "%s", boot_id);
+    for (unsigned k = 0; k < KNOB_MAX; k++)
+        j.knob[k] = (struct journal_entry){take_bool(in), (int)take_any(in), (int)take_any(in),
+                                           (int)take_any(in)};
+    require(journal_save(state, &j) == 0);
+}
+
+/* Until the first key; it has learned to end by then, and draws once from there on. */
+static void top(const struct call *c, struct take *in)
+{
+    static const int caught[] = {SIGINT, SIGTERM, SIGHUP, SIGTSTP, SIGWINCH};
+    const struct winsize size = {(unsigned short)(1 + take_below(in, 60)),
+                                 (unsigned short)(1 + take_below(in, 200)), 0, 0};
+    int was[2] = {dup(STDIN_FILENO), dup(STDOUT_FILENO)};
+    struct sigaction old[5];
+
+    for (unsigned i = 0; i < 5; i++)
+        require(sigaction(caught[i], NULL, &old[i]) == 0);
+    fflush(stdout);
+    require(ioctl(terminal, TIOCSWINSZ, &size) == 0 && tcflush(terminal, TCIFLUSH) == 0 &&
+            write(keyboard, "q\n", 2) == 2);
+    require(dup2(terminal, STDIN_FILENO) >= 0 && dup2(terminal, STDOUT_FILENO) >= 0);
+    answers = *in;
+    int code = verb_top(c);
+    fflush(stdout);
+    for (int i = 0; i < 2; i++) {
+        require(dup2(was[i], i) >= 0);
+        close(was[i]);
+    }
+    for (unsigned i = 0; i < 5; i++)
+        require(sigaction(caught[i], &old[i], NULL) == 0);
+    require(code >= 0 && code <= EXIT_REFUSED);
+}
+
+static void check_json(const char *text, size_t len)
+{
+    struct json_tokener *t = json_tokener_new();
+
+    require(t != NULL && len > 0 && text[len - 1] == '\n' && !strchr(text, '\x1b'));
+    json_tokener_set_flags(t, JSON_TOKENER_STRICT | JSON_TOKENER_VALIDATE_UTF8);
+    struct json_object *o = json_tokener_parse_ex(t, text, (int)len);
+    require(o && json_object_is_type(o, json_type_object));
+    json_object_put(o);
+    json_tokener_free(t);
+}
+
+/* A verb that has one thing to say. */
+static void say(int (*verb)(const struct call *c), const struct call *c)
+{
+    FILE *old = stdout;
+    char *text = NULL;
+    size_t len;
+
+    FILE *f = open_memstream(&text, &len);
+    require(f != NULL);
+    stdout = f;
+    int code = verb(c);
+    stdout = old;
+    require(fclose(f) == 0);
+    if (len > 0 && c->json)
+        check_json(text, len);
+    require(len > 0 || code != EXIT_SUCCESS);
+    free(text);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct take in = {data, size};
-    struct call call = {.address = address};
-    unsigned what = take_below(&in, 8);
+    struct call call = {.address = address, .config = config};
+    unsigned what = take_below(&in, 16);
     uint64_t usec;
     char text[TEXT];
 
@@ -278,10 +435,23 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             require(usec < (uint64_t)INT64_MAX);
         return 0;
     }
-    answers = in;
-    (void)(what < 6 ? verb_status : verb_events)(&call);
-    while (sem_wait(&served) < 0) /* it may still be reading the input */
-        ;
+    pauses = 0;
+    if (what == 8 || what == 9) {
+        top(&call, &in);
+    } else if (what == 10) {
+        leave_journal(&in);
+        answers = in;
+        say(verb_verify, &call);
+    } else {
+        answers = in;
+        if (what == 6 || what == 7)
+            (void)verb_events(&call);
+        else
+            say(verb_status, &call);
+    }
+    for (unsigned i = 0; i <= pauses; i++)
+        while (sem_wait(&served) < 0) /* it may still be reading the input */
+            ;
     fflush(stdout);
     return 0;
 }

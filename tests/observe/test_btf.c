@@ -12,6 +12,7 @@
 
 #include "fake.h"
 #include "hostfacts.h"
+#include "skips.h"
 
 #define BTF_PATH "/sys/kernel/btf/vmlinux"
 
@@ -97,7 +98,8 @@ static void test_hostile_file(void **state)
     static const char *const texts[] = {"", "x", "no BTF at all", "\x9f\xeb\x01"};
     struct btf_facts b = {.high_min = true};
     need_btf();
-    need(can_fake, "no mount namespace");
+    if (!can_fake)
+        skip_for_want("no mount namespace");
 
     for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
         fake_text(BTF_PATH, texts[i]);
@@ -115,7 +117,8 @@ static void test_timeout(void **state)
     struct btf_facts b;
     char fifo[256];
     need_btf();
-    need(can_fake, "no mount namespace");
+    if (!can_fake)
+        skip_for_want("no mount namespace");
 
     snprintf(fifo, sizeof(fifo), "%s/fifo", fake_dir());
     assert_int_equal(mkfifo(fifo, 0600), 0);

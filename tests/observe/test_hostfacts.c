@@ -12,15 +12,14 @@
 #include "fake.h"
 #include "fileio.h"
 #include "hostfacts.h"
+#include "skips.h"
 
 static bool can_fake;
 
 static void need_fake(void)
 {
-    if (!can_fake) {
-        printf("SKIP: no mount namespace, so no fake kernel files\n");
-        skip();
-    }
+    if (!can_fake)
+        skip_for_want("no mount namespace, so no fake kernel files");
 }
 
 struct seen {

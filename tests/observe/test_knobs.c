@@ -9,6 +9,7 @@
 #include "fake.h"
 #include "fileio.h"
 #include "knobs.h"
+#include "skips.h"
 
 static bool can_fake;
 
@@ -64,10 +65,8 @@ static void test_texts(void **state)
     };
     const char *path = knob_table[KNOB_FRACTION].path;
 
-    if (!can_fake || access(path, F_OK) < 0) {
-        printf("SKIP: no mount namespace, or no %s to put a fake over\n", path);
-        skip();
-    }
+    if (!can_fake || access(path, F_OK) < 0)
+        skip_for_want("no mount namespace, or no %s to put a fake over", path);
     for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
         struct knob_values v = {.value = {4711, 4712}};
         fake_text(path, table[i].text);

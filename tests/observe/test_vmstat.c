@@ -9,6 +9,7 @@
 #include "alloc_count.h"
 #include "clock.h"
 #include "fake.h"
+#include "skips.h"
 #include "vmstat.h"
 
 #define VMSTAT "/proc/vmstat"
@@ -19,10 +20,8 @@ static bool faked;
 
 static void need_fakes(void)
 {
-    if (!faked) {
-        print_message("SKIP: needs a mount namespace of its own\n");
-        skip();
-    }
+    if (!faked)
+        skip_for_want("needs a mount namespace of its own");
 }
 
 /* Makes HPAGE say HPAGE_PAGES where the kernel has the file. */

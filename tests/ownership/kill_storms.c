@@ -304,8 +304,8 @@ static void test_kills(void **state)
 {
     (void)state;
     fake_reset();
-    if (!fake_sysctl(KNOB_FRACTION, FAKE_ANY_INT) || !fake_sysctl(KNOB_SCALE, FAKE_ANY_INT_TOO))
-        skip();
+    fake_sysctl(KNOB_FRACTION, FAKE_ANY_INT);
+    fake_sysctl(KNOB_SCALE, FAKE_ANY_INT_TOO);
     bool traces = may_trace();
     if (!traces)
         print_message("SKIP: no ptrace here: kills fall at random instants only\n");
@@ -348,7 +348,6 @@ int main(int argc, char *argv[])
     child = mmap(NULL, sizeof(*child), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (child == MAP_FAILED || !find_program() || !read_boot_id())
         return 1;
-    if (!fake_enter())
-        return 77;
+    fake_enter();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
