@@ -3,6 +3,7 @@
 
 #include "bus_impl.h"
 #include "report.h"
+#include "utf8.h"
 
 /* The kernel's word on a private connection, the bus daemon's on the system bus. */
 static int caller(struct bus *b, sd_bus_message *m, uid_t *ret)
@@ -58,7 +59,7 @@ void bus_collect(struct bus *b)
         return;
     /* Whoever asked may be gone. */
     if (error)
-        (void)sd_bus_reply_method_errorf(b->call, error, "%s", text);
+        (void)sd_bus_reply_method_errorf(b->call, error, "%s", utf8_repair(text));
     else
         (void)sd_bus_reply_method_return(b->call, NULL);
     b->call = sd_bus_message_unref(b->call);

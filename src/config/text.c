@@ -5,34 +5,16 @@
 #include <limits.h>
 #include <string.h>
 
-/* Length of the sequence at s as RFC 3629 has it (not overlong, no surrogates), 0: malformed. */
-static size_t utf8_sequence(const unsigned char *s, size_t len)
-{
-    unsigned char lo = s[0] == 0xe0 ? 0xa0 : s[0] == 0xf0 ? 0x90 : 0x80;
-    unsigned char hi = s[0] == 0xed ? 0x9f : s[0] == 0xf4 ? 0x8f : 0xbf;
-    size_t n;
-
-    if (s[0] < 0x80)
-        return 1;
-    if (s[0] < 0xc2 || s[0] > 0xf4)
-        return 0;
-    n = s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
-    if (n > len || s[1] < lo || s[1] > hi)
-        return 0;
-    for (size_t i = 2; i < n; i++)
-        if ((s[i] & 0xc0) != 0x80)
-            return 0;
-    return n;
-}
+#include "utf8.h"
 
 size_t text_valid(const char *s, size_t len)
 {
     size_t pos = 0;
+    uint32_t c;
 
     while (pos < len) {
-        const unsigned char *p = (const unsigned char *)s + pos;
-        size_t n = utf8_sequence(p, len - pos);
-        if (n == 0 || (*p < ' ' && *p != '\t') || *p == 0x7f)
+        size_t n = utf8_char(s + pos, len - pos, &c);
+        if (n == 0 || (c < ' ' && c != '\t') || c == 0x7f)
             break;
         pos += n;
     }

@@ -36,7 +36,7 @@ static void on_end(int number)
 static void remember(struct view *v, const char *json)
 {
     struct json_object *o = json_tokener_parse(json);
-    char when[TERM_TIME];
+    char when[TERM_TIME] = "";
 
     if (!o)
         return;

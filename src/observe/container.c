@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "container.h"
 
-#include "units.h"
-
 #include <string.h>
+
+#include "units.h"
+#include "utf8.h"
 
 #define ID_LEN 64 /* lower-case hex digits of a container's id */
 #define ID_SHOWN 12
@@ -70,23 +71,12 @@ static bool forges(uint32_t c)
            (c >= 0x2066 && c <= 0x2069);
 }
 
-/* Bytes of the character at w (RFC 3629); 0 where it is not valid or not fit to be shown. */
+/* Bytes of the character at w; 0 where it is not valid or not fit to be shown. */
 static size_t shown_length(struct word w)
 {
-    static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
-    uint8_t lead = (uint8_t)w.s[0];
-    size_t n = lead < 0x80 ? 1 : lead < 0xc0 ? 0 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
-    if (n == 0 || n > w.len || lead > 0xf4)
-        return 0;
-
-    uint32_t c = n == 1 ? lead : lead & (0x7fU >> n);
-    for (size_t i = 1; i < n; i++) {
-        if (((uint8_t)w.s[i] & 0xc0) != 0x80)
-            return 0;
-        c = c << 6 | ((uint8_t)w.s[i] & 0x3f);
-    }
-    bool valid = c >= smallest[n] && c <= 0x10ffff && (c < 0xd800 || c > 0xdfff);
-    return valid && !forges(c) ? n : 0;
+    uint32_t c;
+    size_t n = utf8_char(w.s, w.len, &c);
+    return n > 0 && !forges(c) ? n : 0;
 }
 
 /* Never longer than its source. */

@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "utf8.h"
+
 const char *event_name(enum event_kind k)
 {
     static const char *const names[EVENT_KINDS] = {
@@ -34,14 +36,15 @@ static void describe_knobs(const struct outcome *o, char *buf, size_t size)
     }
 }
 
-/* An event is one line, whatever a cgroup or a file is called. */
+/* An event is one line of UTF-8, whatever a file is called and wherever it was cut: a bus takes no
+ * other string. */
 static char *flatten(char *s)
 {
     for (char *c = s; *c; c++) {
         if ((unsigned char)*c < ' ' || *c == 0x7f)
             *c = '?';
     }
-    return s;
+    return utf8_repair(s);
 }
 
 static bool would(const struct event *e)

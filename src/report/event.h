@@ -48,6 +48,6 @@ struct event {
 
 #define EVENT_TEXT 1024
 
-/* The sentence of an event, without time stamp and control characters: "storm 3: ...". Returns
- * buf. */
+/* The sentence of an event, without time stamp and control characters, in UTF-8: "storm 3: ...".
+ * Returns buf. */
 char *event_describe(const struct event *e, char *buf, size_t size);

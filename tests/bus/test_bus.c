@@ -396,6 +396,8 @@ static void commands_are_passed_on(void **state)
         {"SetMode", "off", BUS_SET_MODE, MODE_OFF, API_ERROR_REFUSED, "no %s",
          API_ERROR_REFUSED ": no %s"},
         {"Reload", NULL, BUS_RELOAD, 0, API_ERROR_REFUSED, "a\nb", API_ERROR_REFUSED ": a\nb"},
+        {"Reload", NULL, BUS_RELOAD, 0, API_ERROR_REFUSED, "\xff.conf \xc3",
+         API_ERROR_REFUSED ": ?.conf ?"},
         {"Rearm", NULL, BUS_REARM, 0, NULL, NULL, ""},
         {"Restore", NULL, BUS_RESTORE, 0, NULL, NULL, ""},
     };

@@ -321,6 +321,11 @@ static void test_hostile_strings(void **state)
         assert_string_equal(get_string(o, "message"), sentence);
         json_object_put(o);
     }
+    struct event cut =
+        plain(EVENT_NOTICE, LEVEL_ERROR, "/etc/\xff\xe2\x82\xac/\xed\xa0\x80\xe2\x82");
+    char sentence[1024];
+    assert_string_equal(event_describe(&cut, sentence, sizeof(sentence)),
+                        "/etc/?\xe2\x82\xac/?????");
     struct json_object *o = parse_event(&plan);
     assert_string_equal(get_string(o, "group"), HOSTILE); /* escaped, not lost */
     json_object_put(o);
