@@ -45,8 +45,34 @@ int config_check(struct config_result *r)
     return 0;
 }
 
+/* What the administrator has to mend. Anything else, like no memory, no descriptor or a disk's
+ * error, is none of the configuration's and may pass. */
+static bool is_lasting(int error)
+{
+    switch (error) {
+    case -ENOENT:
+    case -ENOTDIR:
+    case -EISDIR:
+    case -ELOOP:
+    case -ENAMETOOLONG:
+    case -EACCES:
+    case -EPERM:
+    case -ENXIO:
+    case -ENODEV:
+    case -EINVAL:
+    case -EFBIG:
+        return true;
+    default:
+        return false;
+    }
+}
+
 static int file_error(struct config_result *r, const char *path, int error)
 {
+    if (!is_lasting(error)) {
+        (void)result_add_error(r, "%s: cannot be read: %s", path, strerror(-error));
+        return error;
+    }
     const char *what = error == -EFBIG    ? "Larger than 1 MiB"
                        : error == -EINVAL ? "Not a regular file"
                                           : strerror(-error);
@@ -78,8 +104,6 @@ static int load_file(const char *path, bool optional, struct config_result *r)
 
     if (len == -ENOENT && optional)
         return 0;
-    if (len == -ENOMEM)
-        return -ENOMEM;
     if (len < 0)
         return file_error(r, path, (int)len);
     return len ? config_parse(path, text, (size_t)len, r) : 0;

@@ -63,7 +63,9 @@ void config_result_done(struct config_result *r);
 
 /* Initialises *r and loads main_file (NULL: the default path, which may be missing) and the
  * drop-ins below root ("" outside of tests). Returns 0, or -EINVAL where r->errors says why, or
- * -ENOMEM. *r is to be freed in each case. */
+ * what is no fault of the configuration and may pass, as -ENOMEM, -EMFILE and -EIO do: of that
+ * r->errors says what could not be read, unless there was no memory for it. *r is to be freed in
+ * each case. */
 int config_load(const char *root, const char *main_file, struct config_result *r);
 
 /* The two steps of it: one text, as of file `name`, and what only shows when all are read. */

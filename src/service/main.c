@@ -89,16 +89,18 @@ static int restore(const struct options *o, const struct params *p)
     return out.kind <= OUTCOME_FOREIGN ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-static int run_verb(const struct options *o, const struct config_result *c)
+/* error: of config_load(). */
+static int run_verb(const struct options *o, const struct config_result *c, int error)
 {
-    switch (o->verb) {
-    case VERB_CHECK_CONFIG:
-        return check_config(c);
-    case VERB_RESTORE: /* never hindered by a bad configuration */
+    if (o->verb == VERB_RESTORE) /* never hindered by a configuration */
         return restore(o, &c->params);
-    default:
-        break;
+    if (error < 0 && error != -EINVAL) { /* it may pass: systemd is to try again */
+        if (print_errors(c) == 0)
+            fprintf(stderr, "pcptuned: %s\n", strerror(-error));
+        return EXIT_FAILURE;
     }
+    if (o->verb == VERB_CHECK_CONFIG)
+        return check_config(c);
     if (print_errors(c) > 0)
         return EXIT_BAD_CONFIG;
     switch (o->verb) {
@@ -120,11 +122,8 @@ int main(int argc, char *argv[])
     int code = options_parse(argc, argv, &o);
     if (code != 0 || o.verb == VERB_EXIT)
         return code;
-    if (config_load("", o.config, &c) == -ENOMEM) {
-        fprintf(stderr, "pcptuned: %s\n", strerror(ENOMEM));
-        return EXIT_FAILURE;
-    }
-    code = run_verb(&o, &c);
+    int error = config_load("", o.config, &c);
+    code = run_verb(&o, &c, error);
     config_result_done(&c);
     return code;
 }

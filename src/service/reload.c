@@ -161,19 +161,25 @@ int daemon_on_stop(sd_event_source *source, const struct signalfd_siginfo *info,
     return 0;
 }
 
-static void reject(struct daemon *d, const struct config_result *c)
+static void reject(struct daemon *d, const struct config_result *c, int error)
 {
     char all[2048] = "";
     size_t len = 0;
 
+    if (c->n_errors == 0)
+        snprintf(all, sizeof(all), "the configuration cannot be read: %s", strerror(-error));
     for (size_t i = 0; i < c->n_errors; i++) {
         daemon_tell(d, EVENT_RELOAD_REJECTED, LEVEL_ERROR, "%s", c->errors[i]);
         int n = snprintf(all + len, sizeof(all) - len, "%s%s", len ? "\n" : "", c->errors[i]);
         len = MIN(len + (size_t)MAX(n, 0), sizeof(all) - 1);
     }
-    daemon_tell(d, EVENT_RELOAD_REJECTED, LEVEL_ERROR,
-                "%zu error%s: the configuration before stays in force", c->n_errors,
-                c->n_errors == 1 ? "" : "s");
+    if (c->n_errors == 0)
+        daemon_tell(d, EVENT_RELOAD_REJECTED, LEVEL_ERROR,
+                    "%s; the configuration before stays in force", all);
+    else
+        daemon_tell(d, EVENT_RELOAD_REJECTED, LEVEL_ERROR,
+                    "%zu error%s: the configuration before stays in force", c->n_errors,
+                    c->n_errors == 1 ? "" : "s");
     daemon_account_count(d, COUNT_RELOADS_REJECTED);
     daemon_answer(d, API_ERROR_REFUSED, all);
     daemon_tell_ready(d);
@@ -190,8 +196,9 @@ void daemon_reload(struct daemon *d)
     struct config_result c;
 
     notify("RELOADING=1\nMONOTONIC_USEC=%" PRIu64, clock_monotonic() / NSEC_PER_USEC);
-    if (config_load("", d->options->config, &c) < 0) {
-        reject(d, &c);
+    int r = config_load("", d->options->config, &c);
+    if (r < 0) {
+        reject(d, &c, r);
     } else {
         d->next = c.params;
         if (d->options->dry_run && d->next.mode == MODE_APPLY)

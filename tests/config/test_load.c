@@ -6,6 +6,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <cmocka.h>
@@ -371,6 +372,25 @@ static void descriptors_are_closed(void **state)
     assert_int_equal(open_descriptors(), before);
 }
 
+/* What may pass is no fault of the configuration: the program may be started again. */
+static void out_of_descriptors(void **state)
+{
+    struct rlimit before, none;
+    struct config_result r;
+
+    (void)state;
+    write_text(MAIN, "[Daemon]\nTick=1s\n");
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    none = before;
+    none.rlim_cur = 0;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    int error = config_load(root, NULL, &r);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    assert_int_equal(error, -EMFILE);
+    expect_list(r.errors, r.n_errors, LIST(MAIN ": cannot be read: Too many open files"));
+    config_result_done(&r);
+}
+
 #define in_tree(test) cmocka_unit_test_setup_teardown(test, enter, leave)
 
 int main(void)
@@ -388,6 +408,7 @@ int main(void)
         in_tree(size_limit),
         in_tree(unreadable),
         in_tree(descriptors_are_closed),
+        in_tree(out_of_descriptors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
