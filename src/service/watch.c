@@ -155,6 +155,14 @@ static const char *exits_why(int error)
     }
 }
 
+/* What is left where exits are not announced. */
+static const char *instead_of_exits(const struct watch *w)
+{
+    return w->s.signals[SIGNAL_VMSTAT] ? "storms are seen in /proc/vmstat, up to 500 ms late"
+           : w->params.vmstat          ? "no storm is seen, for /proc/vmstat cannot be read"
+                                       : "no storm is seen, for Vmstat=no";
+}
+
 static void open_exits(struct watch *w)
 {
     const struct exits_config c = {.task_size = w->params.task_size,
@@ -165,9 +173,8 @@ static void open_exits(struct watch *w)
     int r = exits_open(&c, &w->host, &w->exits);
     w->s.signals[SIGNAL_TASKSTATS] = r >= 0;
     if (r < 0 && !w->exits_missing_told) {
-        lacks(w, SIGNAL_TASKSTATS, LEVEL_WARNING,
-              "exits are not announced: %s; storms are seen in /proc/vmstat, up to 500 ms late",
-              exits_why(r));
+        lacks(w, SIGNAL_TASKSTATS, LEVEL_WARNING, "exits are not announced: %s; %s", exits_why(r),
+              instead_of_exits(w));
         w->exits_missing_told = true;
         return;
     }
@@ -242,14 +249,14 @@ void watch_configure(struct watch *w, const struct params *p)
     const struct params old = w->params;
 
     w->params = *p;
-    if (p->taskstats != old.taskstats || p->task_size != old.task_size ||
-        p->task_timeout != old.task_timeout) {
-        close_exits(w);
-        open_exits(w);
-    }
     if (p->vmstat != old.vmstat) {
         close_vmstat(w);
         open_vmstat(w);
+    }
+    if (p->taskstats != old.taskstats || p->task_size != old.task_size ||
+        p->task_timeout != old.task_timeout || (!w->exits && p->vmstat != old.vmstat)) {
+        close_exits(w);
+        open_exits(w);
     }
     if (p->psi != old.psi) {
         close_psi(w);
@@ -279,9 +286,8 @@ bool watch_exits(struct watch *w, nsec_t now)
     int r = exits_process(w->exits, now);
     if (r >= 0)
         return r > 0;
-    lacks(w, SIGNAL_TASKSTATS, LEVEL_WARNING,
-          "exits are not announced any more: %s; storms are seen in /proc/vmstat until they are",
-          strerror(-r));
+    lacks(w, SIGNAL_TASKSTATS, LEVEL_WARNING, "exits are not announced any more: %s; %s",
+          strerror(-r), instead_of_exits(w));
     w->exits_missing_told = true;
     w->s.signals[SIGNAL_TASKSTATS] = false;
     exits_close(TAKE_PTR(w->exits));
@@ -308,8 +314,10 @@ void watch_look(struct watch *w)
         return;
     w->s.signals[SIGNAL_VMSTAT] = r >= 0;
     if (r < 0)
-        lacks(w, SIGNAL_VMSTAT, LEVEL_WARNING, "/proc/vmstat cannot be read any more: %s",
-              strerror(-r));
+        lacks(w, SIGNAL_VMSTAT, LEVEL_WARNING, "/proc/vmstat cannot be read any more: %s; %s",
+              strerror(-r),
+              w->exits ? "false alarms go unnoticed until the last exit"
+                       : "no storm is seen until it can");
     else
         is_back(w, SIGNAL_VMSTAT, "/proc/vmstat can be read again");
 }
