@@ -87,7 +87,7 @@ static int open_knobs(struct daemon *d)
         daemon_tell(d, EVENT_STOPPED, LEVEL_ERROR,
                     r == -EBUSY ? "%s: another pcptuned owns the knobs (%s)"
                                 : "%s cannot be used: %s",
-                    d->options->state_dir, strerror(-r));
+                    d->options->state_dir, state_dir_why(r));
         return r;
     }
     r = jobs_new(a, &d->jobs);

@@ -71,7 +71,7 @@ static int restore(const struct options *o, const struct params *p)
         return EXIT_BUSY;
     }
     if (r < 0) {
-        fprintf(stderr, "pcptuned: %s: %s\n", o->state_dir, strerror(-r));
+        fprintf(stderr, "pcptuned: %s: %s\n", o->state_dir, state_dir_why(r));
         return r == -EPERM || r == -EACCES ? EXIT_DENIED : EXIT_FAILURE;
     }
     actuator_recover(a, &out);

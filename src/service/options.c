@@ -131,6 +131,12 @@ static int take(int c, struct options *ret)
     }
 }
 
+const char *state_dir_why(int error)
+{
+    return error == -EPERM ? "its owner must be who runs pcptuned, and nobody else may write it"
+                           : strerror(-error);
+}
+
 int options_parse(int argc, char *argv[], struct options *ret)
 {
     const char *runtime = getenv("RUNTIME_DIRECTORY");

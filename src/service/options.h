@@ -23,5 +23,8 @@ enum {
     EXIT_FOREIGN = 79,         /* OnForeignWrite=exit */
 };
 
+/* Why actuator_open() does not take state_dir: its -EPERM is about owner and mode. */
+const char *state_dir_why(int error);
+
 /* Returns 0, or EXIT_USAGE after saying what was wrong. VERB_EXIT: --help and --version. */
 int options_parse(int argc, char *argv[], struct options *ret);

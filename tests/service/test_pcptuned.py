@@ -366,7 +366,7 @@ class ExitCodes(Case):
         os.mkdir(os.path.join(self.dir, "state"))
         done = self.run_it("--restore", wrap=NOBODY)
         self.assertEqual(done.returncode, 77)
-        self.assertIn("not permitted", done.stderr)
+        self.assertIn("its owner must be who runs pcptuned", done.stderr)
 
     @need(ROOT and HAS_KNOB, "needs root and a knob")
     def test_state_that_others_can_write(self):
