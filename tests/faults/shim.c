@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -23,6 +24,7 @@
 /* Preloaded into pcptuned: the C library between it and the kernel, with the faults of control.h.
  * Without FAULT_CONTROL nothing is different. */
 
+#define PRESSURE "/proc/pressure/"
 #define KNOB "/proc/sys/vm/percpu_pagelist_high_fraction"
 #define NSEC_PER_SEC INT64_C(1000000000)
 
@@ -102,10 +104,13 @@ int clock_gettime(clockid_t id, struct timespec *ts)
 {
     REAL(clock_gettime);
     int r = real(id, ts);
-    int64_t offset = word[CLOCK_OFFSET];
 
     if (id == CLOCK_MONOTONIC || id == CLOCK_REALTIME || id == CLOCK_BOOTTIME)
-        ts->tv_sec += offset / NSEC_PER_SEC;
+        ts->tv_sec += word[CLOCK_OFFSET] / NSEC_PER_SEC;
+    if (id == CLOCK_REALTIME)
+        ts->tv_sec += word[REALTIME_OFFSET] / NSEC_PER_SEC;
+    if (id == CLOCK_BOOTTIME)
+        ts->tv_sec += word[BOOTTIME_OFFSET] / NSEC_PER_SEC;
     return r;
 }
 
@@ -138,6 +143,16 @@ int pthread_cond_timedwait(pthread_cond_t *c, pthread_mutex_t *m, const struct t
     return real(c, m, &t);
 }
 
+/* This one counts in the time of the day. */
+int pthread_timedjoin_np(pthread_t thread, void **ret, const struct timespec *until)
+{
+    REAL(pthread_timedjoin_np);
+    struct timespec t = to_kernel(until);
+
+    t.tv_sec -= word[REALTIME_OFFSET] / NSEC_PER_SEC;
+    return real(thread, ret, &t);
+}
+
 /* The first after a message hands the write over to its thread. */
 int pthread_cond_signal(pthread_cond_t *c)
 {
@@ -152,7 +167,7 @@ int pthread_cond_signal(pthread_cond_t *c)
 
 static int open_fault(const char *path, int flags)
 {
-    if (strncmp(path, "/proc/pressure/", 15) == 0)
+    if (strncmp(path, PRESSURE, strlen(PRESSURE)) == 0)
         return (int)word[PSI_ERRNO];
     if (strcmp(path, KNOB) != 0)
         return 0;
@@ -170,6 +185,10 @@ int open(const char *path, int flags, ...)
     errno = open_fault(path, flags);
     if (errno != 0)
         return -1;
+    /* In the place of a trigger: an end of a pipe, whose other end decides when it is void. */
+    const char *trigger = getenv("FAULT_TRIGGER");
+    if (trigger && (flags & O_ACCMODE) == O_RDWR && strncmp(path, PRESSURE, strlen(PRESSURE)) == 0)
+        return real(trigger, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
     bool knob = (flags & O_ACCMODE) != O_RDONLY && strcmp(path, KNOB) == 0;
     if (knob && word[KNOB_WRITE_ERRNO] != 0)
         flags &= ~O_TRUNC; /* a sysctl that refuses a value keeps its own */
@@ -179,10 +198,46 @@ int open(const char *path, int flags, ...)
     return fd;
 }
 
+int openat(int dir, const char *path, int flags, ...)
+{
+    REAL(openat);
+    va_list ap;
+
+    va_start(ap, flags);
+    mode_t mode = flags & (O_CREAT | __O_TMPFILE) ? va_arg(ap, mode_t) : 0;
+    va_end(ap);
+    errno = strstr(path, "knobs.journal") ? (int)word[JOURNAL_ERRNO] : 0;
+    return errno != 0 ? -1 : real(dir, path, flags, mode);
+}
+
+static bool is_pressure(int fd)
+{
+    char link[32], path[32];
+
+    snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+    ssize_t n = readlink(link, path, sizeof(path));
+    return n > (ssize_t)strlen(PRESSURE) && strncmp(path, PRESSURE, strlen(PRESSURE)) == 0;
+}
+
+ssize_t read(int fd, void *buf, size_t size)
+{
+    REAL(read);
+    int64_t error = word[PSI_READ_ERRNO];
+
+    if (error == 0 || !is_pressure(fd))
+        return real(fd, buf, size);
+    errno = (int)error;
+    return -1;
+}
+
 ssize_t write(int fd, const void *data, size_t len)
 {
     REAL(write);
 
+    if (word[PSI_WRITE_ERRNO] != 0 && is_pressure(fd)) {
+        errno = (int)word[PSI_WRITE_ERRNO];
+        return -1;
+    }
     if (fd != knob_fd)
         return real(fd, data, len);
     knob_fd = -1;
@@ -354,6 +409,17 @@ int socket(int domain, int type, int protocol)
         return -1;
     }
     return real(domain, type, protocol);
+}
+
+int setsockopt(int fd, int level, int name, const void *value, socklen_t len)
+{
+    REAL(setsockopt);
+
+    if (level == SOL_SOCKET && name == SO_ATTACH_FILTER && word[FILTER_ERRNO]) {
+        errno = (int)word[FILTER_ERRNO];
+        return -1;
+    }
+    return real(fd, level, name, value, len);
 }
 
 long syscall(long number, ...)
