@@ -1707,7 +1707,8 @@ def run_all(faults):
     """Yields the results, in the order of the table; most only wait, so some go on at once."""
     with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
         running = [None if alone else pool.submit(run, function)
-                   for _, _, function, alone in faults]
+                   for _, _, function, alone in reversed(faults)] # the longest are at the end
+        running.reverse()
         concurrent.futures.wait([r for r in running if r])
         for (_, _, function, _), result in zip(faults, running):
             yield result.result() if result else run(function)
