@@ -6,7 +6,7 @@
 
 #include "knob.h"
 
-/* Fields of JSON objects. Out of memory the field is missing: json-c aborts nothing. */
+/* Fields of JSON objects. Out of memory the field is missing. */
 
 static inline void json_add_u64(struct json_object *o, const char *key, uint64_t v)
 {
@@ -24,7 +24,7 @@ static inline void json_add_knobs(struct json_object *o, const char *key,
 {
     struct json_object *knobs = json_object_new_object();
 
-    for (unsigned k = 0; k < KNOB_MAX; k++) {
+    for (unsigned k = 0; knobs && k < KNOB_MAX; k++) {
         if (v->has[k])
             json_object_object_add(knobs, knob_table[k].key, json_object_new_int(v->value[k]));
     }
