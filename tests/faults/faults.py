@@ -328,7 +328,7 @@ def refused_family(f):
     return without_taskstats(f, "REGISTER_ERROR", NLE_PERM, "CAP_NET_ADMIN is missing")
 
 
-@fault("no taskstats in the kernel", "storms are seen in vmstat")
+@fault("no taskstats in the kernel", "storms are seen in vmstat unless Vmstat=no")
 def missing_family(f):
     return without_taskstats(f, "FAMILY_ERROR", NLE_OBJ_NOTFOUND, "CONFIG_TASKSTATS")
 
@@ -393,7 +393,7 @@ def no_filter(f):
     return text
 
 
-@fault("no netlink at all (EAFNOSUPPORT)", "storms are seen in vmstat")
+@fault("no netlink at all (EAFNOSUPPORT)", "storms are seen in vmstat unless Vmstat=no")
 def no_netlink(f):
     return without_taskstats(f, "SOCKET_ERRNO", EAFNOSUPPORT, "exits are not announced: ")
 
@@ -450,12 +450,12 @@ def unknown_layout(f, **words):
     return text
 
 
-@fault("struct taskstats too short", "storms are seen in vmstat")
+@fault("struct taskstats too short", "storms are seen in vmstat unless Vmstat=no")
 def short_struct(f):
     return unknown_layout(f, STATS_CUT=100)
 
 
-@fault("struct taskstats of a layout that nobody knows", "storms are seen in vmstat")
+@fault("struct taskstats of a layout that nobody knows", "storms are seen in vmstat unless Vmstat=no")
 def moved_fields(f):
     return unknown_layout(f, STATS_SHIFT=8)
 
@@ -1672,7 +1672,7 @@ def container(f):
     return text
 
 
-@fault("no CAP_NET_ADMIN", "storms are seen in vmstat")
+@fault("no CAP_NET_ADMIN", "storms are seen in vmstat unless Vmstat=no")
 def no_capability(f):
     if not shutil.which("setpriv"):
         raise NotHere("needs setpriv")
@@ -1683,7 +1683,7 @@ def no_capability(f):
     return text
 
 
-@fault("another network namespace", "storms are seen in vmstat")
+@fault("another network namespace", "storms are seen in vmstat unless Vmstat=no")
 def network_namespace(f):
     f.wrap = ["unshare", "--net"]
     f.start()
