@@ -117,7 +117,11 @@ class Fault:
         return self.path(name)
 
     def value(self):
-        return int(read(self.knob))
+        """The file in the sysctl's place is empty between open(2) and write(2)."""
+        end = time.monotonic() + 1
+        while not (text := read(self.knob)):
+            check(time.monotonic() < end, "the sysctl is empty")
+        return int(text)
 
     def metered(self):
         """Settings with which storms() knows something."""
@@ -229,6 +233,15 @@ class Fault:
             self.feed(child.pid)
         return children
 
+    def begin_tamed(self, tasks=2):
+        """One that has changed the sysctl."""
+        children = self.begin(tasks)
+        self.wait(lambda: self.value() >= 8, "a storm did not change the sysctl")
+        return children
+
+    def restored(self):
+        self.wait(lambda: self.value() == 0, "the sysctl was not restored")
+
     @staticmethod
     def finish(children):
         for child in children:
@@ -238,14 +251,21 @@ class Fault:
     def storm(self, tasks=2):
         """One that is tamed, and everything is as before when it is over. The value that it had."""
         after = len(self.events)
-        children = self.begin(tasks)
+        children = self.begin_tamed(tasks)
         self.line("storm", "storm", after)
-        self.wait(lambda: self.value() >= 8, "a storm did not change the sysctl")
         value = self.value()
         self.finish(children)
         self.line("originals restored", "restored", after)
-        self.wait(lambda: self.value() == 0, "the sysctl was not restored")
+        self.restored()
         return value
+
+    def tames_with(self, pattern, kind):
+        """Told so, and a storm is tamed all the same. The line."""
+        self.start()
+        text = self.line(pattern, kind)
+        self.storm()
+        self.end()
+        return text
 
     def storm_seen(self):
         """One that is perhaps not tamed, nor told if the one before was like it."""
@@ -265,7 +285,7 @@ class Fault:
     def calm_again(self):
         """After FEED_ONLY=0: whoever else exits on this machine is no storm of ours any more."""
         self.control["FEED_ONLY"] = 1
-        self.wait(lambda: self.value() == 0, "the sysctl was not restored")
+        self.restored()
         time.sleep(0.2)
         self.storm()
 
@@ -365,9 +385,9 @@ def storm_in_vmstat(f):
     event = seen()
     check(event, f"1 GiB went unseen: {[e['message'] for e in f.events]}")
     check(event["event"] == "storm" or event["reason"] == "price", event)
-    f.wait(lambda: f.value() == 0, "the sysctl was not restored")
+    f.restored()
     f.end()
-    check(f.control["KNOB_WRITES"] >= (2 if event["event"] == "storm" else 0), "nothing was written")
+    check(event["event"] != "storm" or f.control["KNOB_WRITES"] >= 2, "nothing was written")
     return event["message"]
 
 
@@ -386,11 +406,8 @@ def vmstat_later(f):
 @fault("taskstats cannot be filtered in the kernel", "everything, with a wake-up for each exit")
 def no_filter(f):
     f.control["FILTER_ERRNO"] = EPERM
-    f.start()
-    text = f.line("the layout of taskstats could not be verified; .*every exit wakes us", "signal")
-    f.storm()
-    f.end()
-    return text
+    return f.tames_with("the layout of taskstats could not be verified; .*every exit wakes us",
+                        "signal")
 
 
 @fault("no netlink at all (EAFNOSUPPORT)", "storms are seen in vmstat unless Vmstat=no")
@@ -401,13 +418,12 @@ def no_netlink(f):
 @fault("the socket dies within a storm", "the storm is undone; a new socket within a tick")
 def socket_dies(f):
     f.start()
-    children = f.begin()
-    f.wait(lambda: f.value() >= 8, "a storm did not change the sysctl")
+    children = f.begin_tamed()
     f.control["RECV_ERRNO"] = EIO
     f.control["RECV_ERRNO_TIMES"] = 1
     f.feed(children[0].pid)
     text = f.line("exits are not announced any more", "signal")
-    f.wait(lambda: f.value() == 0, "the sysctl was not restored")
+    f.restored()
     f.line("exits are announced again", "signal")
     f.finish(children)
     f.storm()
@@ -455,7 +471,8 @@ def short_struct(f):
     return unknown_layout(f, STATS_CUT=100)
 
 
-@fault("struct taskstats of a layout that nobody knows", "storms are seen in vmstat unless Vmstat=no")
+@fault("struct taskstats of a layout that nobody knows",
+       "storms are seen in vmstat unless Vmstat=no")
 def moved_fields(f):
     return unknown_layout(f, STATS_SHIFT=8)
 
@@ -463,8 +480,7 @@ def moved_fields(f):
 @fault("the layout changes under us: every message is rubbish", "nothing is acted on; restores are")
 def rubbish_later(f):
     f.start()
-    children = f.begin()
-    f.wait(lambda: f.value() >= 8, "a storm did not change the sysctl")
+    children = f.begin_tamed()
     f.control["STATS_CUT"] = 100
     f.feed(children[0].pid, times=20)
     f.finish(children)
@@ -481,40 +497,25 @@ def rubbish_later(f):
 def psi_missing(f):
     os.mkdir(f.path("empty"))
     f.binds.append((f.path("empty"), "/proc/pressure"))
-    f.start()
-    text = f.line("no pressure information: compiled out", "signal")
-    f.storm()
-    f.end()
-    return text
+    return f.tames_with("no pressure information: compiled out", "signal")
 
 
 @fault("PSI switched off (EOPNOTSUPP)", "everything else")
 def psi_off(f):
     f.control["PSI_ERRNO"] = EOPNOTSUPP
-    f.start()
-    text = f.line("no pressure information: switched off", "signal")
-    f.storm()
-    f.end()
-    return text
+    return f.tames_with("no pressure information: switched off", "signal")
 
 
 @fault("PSI switched off, as psi_show() tells it (EOPNOTSUPP at read)", "everything else")
 def psi_off_read(f):
     f.control["PSI_READ_ERRNO"] = EOPNOTSUPP
-    f.start()
-    text = f.line("no pressure information: switched off", "signal")
-    f.storm()
-    f.end()
-    return text
+    return f.tames_with("no pressure information: switched off", "signal")
 
 
 @fault("PSI can be read, but takes no trigger (EOPNOTSUPP at write)", "everything else")
 def psi_no_trigger(f):
     f.control["PSI_WRITE_ERRNO"] = EOPNOTSUPP
-    f.start()
-    text = f.line("no trigger on memory pressure: Operation not supported", "signal")
-    f.storm()
-    f.end()
+    text = f.tames_with("no trigger on memory pressure: Operation not supported", "signal")
     check(not f.find("no pressure information", None, 0, 0), "it was not read")
     return text
 
@@ -697,8 +698,7 @@ def memory_hotplug(f):
     before = read("/proc/meminfo")
     f.binds.append((f.put("meminfo", before), "/proc/meminfo"))
     f.start()
-    children = f.begin()
-    f.wait(lambda: f.value() >= 8, "a storm did not change the sysctl")
+    children = f.begin_tamed()
     for i in range(200):
         f.put("meminfo", re.sub(r"MemTotal: +\d+", f"MemTotal: {(8 + i % 5) << 20}", before))
         f.put("zoneinfo", f.zones.replace("Node 0", "Node 1") if i % 3 else f.zones)
@@ -707,7 +707,7 @@ def memory_hotplug(f):
     f.put("zoneinfo", f.zones)
     text = f.line("the machine changed: ", "notice")
     f.finish(children)
-    f.wait(lambda: f.value() == 0, "the sysctl was not restored")
+    f.restored()
     f.storm()
     f.end()
     return text
@@ -795,7 +795,7 @@ def fails_once(f, word, error, pattern):
     check(f.control["KNOB_WRITES"] == 0, "it was written all the same")
     f.control[word] = 0
     f.finish(children)
-    f.wait(lambda: f.value() == 0, "the sysctl was not restored")
+    f.restored()
     time.sleep(1.5)
     f.storm()
     f.end()
@@ -821,14 +821,13 @@ def no_descriptor_for_journal(f):
 @fault("sysctl fails when it is to be given back (EIO)", "it is tried again until it is given back")
 def restore_fails(f):
     f.start()
-    children = f.begin()
-    f.wait(lambda: f.value() >= 8, "a storm did not change the sysctl")
+    children = f.begin_tamed()
     f.control["KNOB_WRITE_ERRNO"] = EIO
     f.finish(children)
     text = f.line("restoring it failed", "refused")
     check(f.value() >= 8, "it was restored all the same")
     f.control["KNOB_WRITE_ERRNO"] = 0
-    f.wait(lambda: f.value() == 0, "the sysctl was not restored")
+    f.restored()
     f.storm()
     f.end()
     return text
@@ -837,8 +836,7 @@ def restore_fails(f):
 @fault("sysctl refuses at the end of pcptuned", "ends with 1; --restore gives it back later")
 def end_refused(f):
     f.start()
-    children = f.begin()
-    f.wait(lambda: f.value() >= 8, "a storm did not change the sysctl")
+    children = f.begin_tamed()
     f.control["KNOB_OPEN_ERRNO"] = EROFS
     f.end(1)
     text = f.line("run pcptuned --restore", "stopped")
@@ -852,8 +850,7 @@ def end_refused(f):
 
 def kill_in_storm(f):
     f.start()
-    children = f.begin()
-    f.wait(lambda: f.value() >= 8, "a storm did not change the sysctl")
+    children = f.begin_tamed()
     f.process.kill()
     f.process.wait()
     f.finish(children)
@@ -948,12 +945,11 @@ def state_fills(f):
     os.mkdir(f.state)
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k,mode=755", "none", f.state], check=True)
     f.start()
-    children = f.begin()
-    f.wait(lambda: f.value() >= 8, "a storm did not change the sysctl")
+    children = f.begin_tamed()
     fill(f"{f.state}/fill")
     f.finish(children)
     text = f.line("originals restored", "restored")
-    f.wait(lambda: f.value() == 0, "the sysctl was not restored")
+    f.restored()
     f.end()
     return text
 
@@ -1004,12 +1000,11 @@ def state_link(f):
 @fault("state directory is removed within a storm", "the original is given back all the same")
 def state_removed(f):
     f.start()
-    children = f.begin()
-    f.wait(lambda: f.value() >= 8, "a storm did not change the sysctl")
+    children = f.begin_tamed()
     shutil.rmtree(f.state)
     f.finish(children)
     text = f.line("originals restored", "restored")
-    f.wait(lambda: f.value() == 0, "the sysctl was not restored")
+    f.restored()
     f.end()
     return text
 
@@ -1018,11 +1013,7 @@ def state_removed(f):
 def journal_torn(f):
     os.mkdir(f.state)
     f.put("state/knobs.journal", "pcptuned-knobs 1\nboot 0123\nhigh_fraction original=99 la")
-    f.start()
-    text = f.line("journal of a predecessor is torn", "recovered")
-    f.storm()
-    f.end()
-    return text
+    return f.tames_with("journal of a predecessor is torn", "recovered")
 
 
 @fault("undo journal of an earlier boot", "nothing is written from it; everything else")
@@ -1043,13 +1034,12 @@ def journal_old(f):
 @fault("two daemons at once", "the second ends with 75, the first does not notice")
 def two_daemons(f):
     f.start()
-    children = f.begin()
-    f.wait(lambda: f.value() >= 8, "a storm did not change the sysctl")
+    children = f.begin_tamed()
     done = f.run(f"--config={f.path('conf')}", "--log-format=json")
     check(done.returncode == 75, done)
     check(f.value() >= 8, "the second undid what the first did")
     f.finish(children)
-    f.wait(lambda: f.value() == 0, "the sysctl was not restored")
+    f.restored()
     f.end()
     return next(json.loads(l)["message"] for l in done.stdout.splitlines() if "another" in l)
 
@@ -1059,11 +1049,10 @@ def two_daemons(f):
 @fault("the clocks jump an hour ahead in a storm", "the original is given back at once")
 def clock_ahead(f):
     f.start()
-    children = f.begin()
-    f.wait(lambda: f.value() >= 8, "a storm did not change the sysctl")
+    children = f.begin_tamed()
     f.control["CLOCK_OFFSET"] = HOUR
     text = f.line("originals restored", "restored")
-    f.wait(lambda: f.value() == 0, "the sysctl was not restored")
+    f.restored()
     f.finish(children)
     for i in range(3):
         f.storm()
@@ -1075,8 +1064,7 @@ def clock_ahead(f):
 def one_clock(f, word, offset):
     """A storm in which one clock jumps: nothing that is timed goes by these clocks."""
     f.start()
-    children = f.begin()
-    f.wait(lambda: f.value() >= 8, "a storm did not change the sysctl")
+    children = f.begin_tamed()
     f.control[word] = offset
     time.sleep(0.3)
     check(f.value() >= 8, "the original was given back while tasks exit")
@@ -1106,14 +1094,13 @@ def machine_sleeps(f):
 @fault("suspended for seconds within a storm (SIGSTOP)", "the original is given back after it")
 def suspended(f):
     f.start()
-    children = f.begin()
-    f.wait(lambda: f.value() >= 8, "a storm did not change the sysctl")
+    children = f.begin_tamed()
     f.process.send_signal(signal.SIGSTOP)
     f.finish(children)
     time.sleep(2)
     f.process.send_signal(signal.SIGCONT)
     text = f.line("originals restored", "restored")
-    f.wait(lambda: f.value() == 0, "the sysctl was not restored")
+    f.restored()
     f.storm()
     f.end()
     return text
@@ -1289,7 +1276,7 @@ def all_there(there):
 
 
 def starved_storm(n, in_json):
-    """With a metrics file and the bus, in the text format, for which lines need no memory, or not."""
+    """With a metrics file and the bus; lines of text need no memory, those of JSON do."""
     text = dict(args=(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     with starving_at(n) as f:
         f.start(f.metered(), wait=False, **({} if in_json else text))
@@ -1298,10 +1285,9 @@ def starved_storm(n, in_json):
         at = f.control["MALLOC_CALLS"] + n
         for fails in (at if n else 0, 0):
             f.control["MALLOC_FAIL_AT"] = fails
-            children = f.begin()
-            f.wait(lambda: f.value() >= 8, "a storm did not change the sysctl")
+            children = f.begin_tamed()
             f.finish(children)
-            f.wait(lambda: f.value() == 0, "the sysctl was not restored")
+            f.restored()
             there = met(f, at)
         f.end()
         check(f.storms() is None, "the metrics stay")
@@ -1310,11 +1296,11 @@ def starved_storm(n, in_json):
         return line.strip(), there, f.control["MALLOC_CALLS"] - at
 
 
-def starve_storms(step, in_json):
+def starve_storms(in_json):
     attempt = functools.partial(starved_storm, in_json=in_json)
     count = min(calls for _, _, calls in sweep([0] * 3, attempt)) // 2
     check(count > 20, f"only {count}")
-    done = sweep(range(1, count + 1, step), attempt)
+    done = sweep(range(1, count + 1, 3), attempt)
     all_there([there for _, there, _ in done])
     return done[0][0]
 
@@ -1322,13 +1308,13 @@ def starve_storms(step, in_json):
 @fault("out of memory: every third allocation of a storm fails",
        "storms are tamed, a metrics file may be late")
 def allocations_storm(_):
-    return starve_storms(3, False)
+    return starve_storms(False)
 
 
 @fault("out of memory: every third allocation of a storm that is told in JSON fails",
        "storms are tamed, a field may be missing or a line broken")
 def allocations_storm_json(_):
-    return starve_storms(3, True)
+    return starve_storms(True)
 
 
 @fault("out of memory: each allocation of a reload fails",
@@ -1376,8 +1362,7 @@ def allocations_end(f):
     def end(n):
         with starving_at(n) as g:
             g.start(stderr=subprocess.PIPE)
-            g.begin()
-            g.wait(lambda: g.value() >= 8, "a storm did not change the sysctl")
+            g.begin_tamed()
             time.sleep(0.3)
             g.control["MALLOC_FAIL_AT"] = at = g.control["MALLOC_CALLS"] + n
             code, lines = ended_starved(g)
@@ -1421,19 +1406,17 @@ def allocations_restore(f):
 def no_memory_in_storm(f):
     f.start()
     f.storm(1)
-    children = f.begin(1)
-    f.wait(lambda: f.value() >= 8, "a storm did not change the sysctl")
+    children = f.begin_tamed(1)
     check(f.control["HOT_MALLOCS_WRITTEN"] == 0,
           f"{f.control['HOT_MALLOCS_WRITTEN']} allocations from message to write")
     f.finish(children)
-    f.wait(lambda: f.value() == 0, "the sysctl was not restored")
+    f.restored()
     f.control["MALLOC_FAIL_REST"] = 1
     f.control["MALLOC_FAIL_AT"] = f.control["MALLOC_CALLS"] + 1
     for _ in range(3):
-        children = f.begin()
-        f.wait(lambda: f.value() >= 8, "a storm did not change the sysctl")
+        children = f.begin_tamed()
         f.finish(children)
-        f.wait(lambda: f.value() == 0, "the sysctl was not restored")
+        f.restored()
     time.sleep(1.2) # a tick
     f.control["MALLOC_FAIL_AT"] = 0
     after = len(f.events)
@@ -1542,10 +1525,9 @@ def pid_reuse(f):
        "it is waited for until TaskTimeout=")
 def pid_reuse_same(f):
     f.start(SETTINGS.replace("[Storm]\n", "[Storm]\nTaskTimeout=1s\n"))
-    children = f.begin()
-    f.wait(lambda: f.value() >= 8, "a storm did not change the sysctl")
+    children = f.begin_tamed()
     text = f.line("originals restored", "restored")
-    f.wait(lambda: f.value() == 0, "the sysctl was not restored")
+    f.restored()
     f.finish(children)
     f.storm()
     f.end()
@@ -1606,10 +1588,9 @@ def reader_gone(f):
     text = f.process.stderr.readline().strip()
     f.process.stderr.close()
     for _ in range(3):
-        children = f.begin()
-        f.wait(lambda: f.value() >= 8, "a storm did not change the sysctl")
+        children = f.begin_tamed()
         f.finish(children)
-        f.wait(lambda: f.value() == 0, "the sysctl was not restored")
+        f.restored()
     f.end()
     return text
 
@@ -1620,10 +1601,9 @@ def closed_output(f):
     f.start(wait=False, stdout=subprocess.DEVNULL)
     time.sleep(0.5)
     for _ in range(2):
-        children = f.begin()
-        f.wait(lambda: f.value() >= 8, "a storm did not change the sysctl")
+        children = f.begin_tamed()
         f.finish(children)
-        f.wait(lambda: f.value() == 0, "the sysctl was not restored")
+        f.restored()
     f.end()
     return "(none: there is nowhere to write it)"
 
@@ -1633,10 +1613,9 @@ def no_journal(f):
     f.env["JOURNAL_STREAM"] = "9:99999"
     f.start(stdout=subprocess.DEVNULL, wait=False, stderr=subprocess.PIPE, args=())
     text = f.process.stderr.readline().strip()
-    children = f.begin()
-    f.wait(lambda: f.value() >= 8, "a storm did not change the sysctl")
+    children = f.begin_tamed()
     f.finish(children)
-    f.wait(lambda: f.value() == 0, "the sysctl was not restored")
+    f.restored()
     f.end()
     f.process.stderr.close()
     return text
@@ -1649,10 +1628,9 @@ def journal_gone(f):
     f.start(stdout=subprocess.DEVNULL, wait=False, args=("--log-format=journal",))
     time.sleep(0.5)
     for _ in range(2):
-        children = f.begin()
-        f.wait(lambda: f.value() >= 8, "a storm did not change the sysctl")
+        children = f.begin_tamed()
         f.finish(children)
-        f.wait(lambda: f.value() == 0, "the sysctl was not restored")
+        f.restored()
     f.end()
     return "(none: there is nowhere to write it)"
 
